@@ -551,6 +551,95 @@ TEST(orientations)
     pen__buf_free(&coded);
 }
 
+/* ---- edit lists ------------------------------------------------------------------------------ */
+
+static uint32_t load_be(const uint8_t *p)
+{
+    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+}
+
+static void store_be(uint8_t *p, uint32_t v)
+{
+    for (int i = 0; i < 4; i++)
+        p[i] = (uint8_t)(v >> (24 - 8 * i));
+}
+
+/* Replaces the edit list of the first track of an MP4, whose index is behind its data: durations in
+ * milliseconds, and times in ticks of the track. */
+static void write_edits(const char *name, const PenBuf *file, const uint32_t (*edits)[2],
+                        uint32_t n)
+{
+    static const char *const boxes[] = {"moov", "trak", "edts", "elst"};
+    uint8_t list[256] = {0};
+    uint32_t bytes = 16 + 12 * n, old = 0;
+    PenBuf out = {0};
+    CHECK_INT(pen__buf_add(&out, file->data, file->bytes), 0);
+    size_t at = 0, end = file->bytes;
+    for (size_t i = 0; i < PEN_LEN(boxes); i++) {
+        while (at < end && memcmp(out.data + at + 4, boxes[i], 4) != 0)
+            at += load_be(out.data + at);
+        CHECK(at < end);
+        old = load_be(out.data + at);
+        end = at + old;
+        at += 8;
+    }
+    at -= 8;
+    const uint8_t *box = out.data;
+    for (size_t i = 0; i + 1 < PEN_LEN(boxes); i++) { /* all of them come before the list */
+        uint8_t *tag = memmem(box, (size_t)(out.data + out.bytes - box), boxes[i], 4);
+        store_be(tag - 4, load_be(tag - 4) + bytes - old);
+        box = tag + 4;
+    }
+    store_be(list, bytes);
+    memcpy(list + 4, "elst", 4);
+    store_be(list + 12, n);
+    for (uint32_t i = 0; i < n; i++) {
+        store_be(list + 16 + 12 * i, edits[i][0]);
+        store_be(list + 20 + 12 * i, edits[i][1]);
+        store_be(list + 24 + 12 * i, 0x10000);
+    }
+    PenBuf ret = {0};
+    CHECK_INT(pen__buf_add(&ret, out.data, at), 0);
+    CHECK_INT(pen__buf_add(&ret, list, bytes), 0);
+    CHECK_INT(pen__buf_add(&ret, out.data + at + old, out.bytes - at - old), 0);
+    help_file(name, ret.data, ret.bytes);
+    pen__buf_free(&out);
+    pen__buf_free(&ret);
+}
+
+TEST(edit_lists)
+{
+    static const struct {
+        uint32_t edits[2][2], n;
+        const char *found; /* NULL: it is right */
+    } lists[] = {{{{500, 5000}}, 1, NULL},
+                 {{{1600, 1024}, {1600, 1024}}, 2, NULL},     /* twice the same */
+                 {{{300, UINT32_MAX}, {800, 1024}}, 2, NULL}, /* a delay */
+                 {{{400, 1024}, {400, 9000}}, 2, "expected an edit list of one part"},
+                 {{{400, 9000}, {400, 1024}}, 2, "expected an edit list of one part"}};
+    if (!has_ffmpeg || !make(find_case("b.mp4"))) {
+        SKIP("no ffmpeg with libx264 here");
+        return;
+    }
+    PenBuf file = {0};
+    CHECK(read_whole_file(at("b.mp4"), &file));
+    for (size_t i = 0; i < PEN_LEN(lists); i++) {
+        PenVideoList list;
+        PenError err;
+        write_edits("edited.mp4", &file, lists[i].edits, lists[i].n);
+        CHECK_OK_SO_FAR();
+        int r = list_file(at("edited.mp4"), &list, &err);
+        CHECK_INT(r, lists[i].found ? PEN_E_UNSUPPORTED : PEN_OK);
+        CHECK(strstr(err.message, lists[i].found ? lists[i].found : ""));
+        if (r == PEN_OK) {
+            check_times(at("edited.mp4"), &list);
+            check_table(&list);
+        }
+        pen__video_list_free(&list);
+    }
+    pen__buf_free(&file);
+}
+
 /* ---- what is refused ------------------------------------------------------------------------- */
 
 #define CHECK_REFUSED(name, status, text)                                                          \
@@ -643,6 +732,7 @@ int main(int argc, char **argv)
     RUN(real_videos);
     RUN(hidden_packets);
     RUN(orientations);
+    RUN(edit_lists);
     RUN(refused_videos);
     RUN(several_sizes);
     help_end();

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "ingest/video/packets_impl.h"
 #include "ingest/video/picture.h"
 #include "ingest/video/video_impl.h"
@@ -80,6 +81,7 @@ typedef struct Listing {
     PenPacketFile file;
     PenPictureParser pictures;
     PenPacketLog log;
+    PenBuf discarded; /* int64_t: times of packets that the edit list leaves out */
     bool has_reordering;
     bool has_key;     /* there was a key packet */
     bool has_leading; /* that was the last one, apart from packets without a time */
@@ -141,6 +143,9 @@ static int take_packet(void *ctx, const PenListedPacket *listed, PenError *reter
     else
         l->has_leading = p.is_key && !l->has_key && picture.may_have_leading;
     l->has_key |= p.is_key;
+    if (r == PEN_OK && listed->is_discarded &&
+        pen__buf_add(&l->discarded, &p.time, sizeof p.time) < 0)
+        r = pen__fail_memory(reterr, WHERE, l->name);
     return r < 0 ? r : add_packet(l->list, &p, reterr);
 }
 
@@ -204,7 +209,7 @@ static int probe_packets(const PenVideoSettings *settings, Listing *l, PenError 
 }
 
 /* What comes before the first key packet, or is shown before it, cannot be decoded. */
-static int finish(PenVideoList *list, const char *path, PenError *reterr)
+static void hide_first(PenVideoList *list)
 {
     uint32_t key = 0;
     while (key < list->n && !list->packets[key].is_key)
@@ -216,9 +221,30 @@ static int finish(PenVideoList *list, const char *path, PenError *reterr)
         p->is_hidden |= p->time < list->packets[0].time;
         list->n_shown += !p->is_hidden;
     }
-    return list->n_shown
+}
+
+/* Decoders return frames that are left out, too. Between others they come from the parts of an edit
+ * list with several, and can have the time of a frame that is shown. */
+static int finish(Listing *l, PenError *reterr)
+{
+    int64_t first = INT64_MAX, last = INT64_MIN;
+    hide_first(l->list);
+    for (uint32_t i = 0; i < l->list->n; i++) {
+        const PenVideoPacket *p = &l->list->packets[i];
+        first = p->is_hidden ? first : PEN_MIN(first, p->time);
+        last = p->is_hidden ? last : PEN_MAX(last, p->time);
+    }
+    for (size_t at = 0; at < l->discarded.bytes; at += sizeof(int64_t)) {
+        int64_t time = (int64_t)pen__load64(l->discarded.data + at);
+        if (time >= first && time <= last)
+            return pen__fail(reterr, PEN_E_UNSUPPORTED, WHERE,
+                             "%s: expected an edit list of one part, found several that are cut "
+                             "between key packets" PEN_VIDEO_INSTEAD,
+                             l->name);
+    }
+    return l->list->n_shown
                ? PEN_OK
-               : pen__fail(reterr, PEN_E_DECODE, WHERE, "%s: expected frames, found none", path);
+               : pen__fail(reterr, PEN_E_DECODE, WHERE, "%s: expected frames, found none", l->name);
 }
 
 static int list_packets(const PenVideoSettings *settings, Listing *l, PenError *reterr)
@@ -233,7 +259,7 @@ static int list_packets(const PenVideoSettings *settings, Listing *l, PenError *
         r = probe_packets(settings, l, reterr);
     if (r == PEN_OK)
         r = pen__packet_log_end(&l->log, reterr);
-    return r < 0 ? r : finish(l->list, l->name, reterr);
+    return r < 0 ? r : finish(l, reterr);
 }
 
 int pen__video_list(const PenVideoSettings *settings, const char *path, PenVideoList *ret,
@@ -248,6 +274,7 @@ int pen__video_list(const PenVideoSettings *settings, const char *path, PenVideo
     l->log = (PenPacketLog){.name = path, .take = take_packet, .ctx = l};
     int r = list_packets(settings, l, reterr);
     pen__packet_file_close(&l->file);
+    pen__buf_free(&l->discarded);
     pen__free(l);
     if (r < 0)
         pen__video_list_free(ret);
