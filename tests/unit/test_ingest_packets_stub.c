@@ -4,6 +4,7 @@
  * they run unconfined. */
 #include <zlib.h>
 
+#include "fault_sweep.h"
 #include "ingest/video/packets_impl.h"
 #include "video_help.h"
 
@@ -414,6 +415,64 @@ TEST(programs)
     check_programs(200000);
 }
 
+/* ---- faults ---------------------------------------------------------------------------------- */
+
+static size_t sweep_bytes; /* of the video: by one run or by two */
+static const PenSys *faulty;
+
+/* The pipes of a program are not counted when they are opened. */
+static int close_counted(int fd)
+{
+    struct stat st;
+    bool is_pipe = fstat(fd, &st) == 0 && S_ISFIFO(st.st_mode);
+    return is_pipe ? pen__sys_real.close(fd) : faulty->close(fd);
+}
+
+static int list_once(PenError *err)
+{
+    PenVideoList list;
+    PenVideoSettings s = {.seconds = 20};
+    faulty = pen__sys;
+    PenSys sys = *faulty;
+    sys.spawn = spawn_free;
+    sys.close = close_counted;
+    pen__sys = &sys;
+    int r = pen__video_list(&s, sweep_bytes > 16 ? "large.mov" : "small.mov", &list, err);
+    pen__sys = faulty;
+    if (r == PEN_OK && (list.n != 2 || list.n_shown != 1 || list.stream.extra_bytes != 16 ||
+                        list.stream.orientation != 3 || list.file_bytes != sweep_bytes))
+        test__fail(__FILE__, __LINE__, "another list");
+    pen__video_list_free(&list);
+    return r;
+}
+
+TEST(faults)
+{
+    static const size_t sizes[] = {16, 200000};
+    const PenSys *before = pen__sys;
+    char text[2000] = "";
+    uint8_t *file = calloc(1, 200000);
+    memcpy(file, content, 16);
+    CHECK_INT(chdir(help_root), 0);
+    help_file("small.mov", file, 16);
+    help_file("large.mov", file, 200000);
+    free(file);
+    packet_text(text, sizeof text, 0, "packets.packet.0.pts=5\n", 4, 6, 4);
+    packet_text(text, sizeof text, 1, "packets.packet.1.pts=4\npackets.packet.1.flags=\"_D\"\n", 0,
+                4, 0);
+    stub_ffprobe(STREAM S "extradata=\"" DUMP "\"\n" SIDE
+                          "0.displaymatrix=\"\\n0: -65536 0 0\\n1: 0 -65536 0\\n\"\n",
+                 text, ":");
+    for (size_t i = 0; i < PEN_LEN(sizes); i++) {
+        int points = 0;
+        sweep_bytes = sizes[i];
+        fault_sweep(list_once, &points);
+        pen__sys = before;
+        CHECK_OK_SO_FAR();
+        CHECK(points > 20);
+    }
+}
+
 int main(int argc, char **argv)
 {
     TEST_START(argc, argv);
@@ -431,6 +490,7 @@ int main(int argc, char **argv)
     RUN(blocks);
     RUN(missing_times);
     RUN(programs);
+    RUN(faults);
     help_end();
     return TEST_END();
 }
