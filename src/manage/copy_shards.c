@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "base/team.h"
+#include "manage/copy_block.h"
 #include "manage/work.h"
 #include "pack/reader/shard_walk.h"
 
@@ -84,13 +85,20 @@ static int open_shard(void *ctx, PenWalkShard *s, PenError *reterr)
     return r < 0 ? r : 1;
 }
 
+enum { LARGE_BYTES = 64 << 20 }; /* parts with videos up to this are read as others are */
+
 static int copy_part(void *ctx, const PenWalkPart *p, PenBuf *buf, PenError *reterr)
 {
     Copy *c = ctx;
-    int r = pen__shard_part_read(p->shard->ref, &c->m->schema, &p->part, buf, reterr);
+    PenSink *sink = c->targets[p->shard->slot].sink;
+    bool is_large = c->m->schema.has_videos && p->part.bytes > LARGE_BYTES;
+    int r = is_large ? PEN_OK
+                     : pen__shard_part_read(p->shard->ref, &c->m->schema, &p->part, buf, reterr);
     if (r < 0 || !pen__walk_await_turn(&c->walk, p))
         return r;
-    r = pen__sink_write(c->targets[p->shard->slot].sink, buf->data, (size_t)p->part.bytes, reterr);
+    r = is_large
+            ? pen__copy_part_by_payloads(p->shard->ref, &c->m->schema, &p->part, sink, buf, reterr)
+            : pen__sink_write(sink, buf->data, (size_t)p->part.bytes, reterr);
     if (r == PEN_OK)
         atomic_fetch_add(&c->done_bytes, p->part.bytes);
     return r;

@@ -465,6 +465,67 @@ TEST(packs_are_copied)
     pen_pack_close(&pack);
 }
 
+/* Of the shard alone: both packs have the same one. */
+static void read_shard(const char *name, PenBuf *ret)
+{
+    char shard[PEN_SHARD_NAME_BYTES], path[600];
+    PenPack *pack = open_pack(name);
+    CHECK(pack);
+    pen__shard_name(pen__pack_manifest(pack)->shards[0].id, shard);
+    uint64_t bytes = pen__pack_manifest(pack)->shards[0].file_bytes;
+    pen_pack_close(&pack);
+    snprintf(path, sizeof path, "%s/%s", at(name), shard);
+    FILE *f = fopen(path, "rb");
+    CHECK(f);
+    CHECK_INT(pen__buf_reserve(ret, bytes), PEN_OK);
+    ret->bytes = fread(ret->data, 1, bytes, f);
+    fclose(f);
+    CHECK_INT(ret->bytes, bytes);
+}
+
+/* Its blocks are larger than what is copied at once. */
+TEST(large_blocks_are_copied_by_payloads)
+{
+    PenError err = {0};
+    PenCopySettings s;
+    PenCopyResult result;
+    PenBuf large = {0}, table = {0}, a = {0}, b = {0};
+    uint32_t n_frames = 0;
+    const Made kept = made[4];
+    const size_t bytes = 65 << 20;
+    char from[512];
+    CHECK_INT(pen__buf_reserve(&large, bytes), PEN_OK);
+    memset(large.data, 7, bytes);
+    CHECK_INT(pen__video_table_write(&kept.v.stream, kept.v.packets, kept.v.n, bytes, &table,
+                                     &n_frames, &err),
+              PEN_OK);
+    made[4].stored.data = large.data;
+    made[4].stored.bytes = made[4].stored.source_bytes = bytes;
+    made[4].stored.table = table.data;
+    made[4].stored.table_bytes = table.bytes;
+    CHECK_INT(write_pack("large.pen", 1, &err), PEN_OK);
+    made[4].stored = kept.stored;
+    snprintf(from, sizeof from, "%s", at("large.pen"));
+    pen_copy_settings_init(&s);
+    s.from = from;
+    s.to = at("large-copy.pen");
+    CHECK_INT(pen_copy(&s, &result, &err), PEN_OK);
+    read_shard("large.pen", &a);
+    CHECK_OK_SO_FAR();
+    read_shard("large-copy.pen", &b);
+    CHECK_OK_SO_FAR();
+    CHECK_INT(a.bytes, b.bytes);
+    CHECK_MEM(a.data, b.data, a.bytes);
+    damage("large.pen", 70000);
+    CHECK_OK_SO_FAR();
+    s.to = at("large-damaged.pen");
+    CHECK_INT(pen_copy(&s, &result, &err), PEN_E_CORRUPT);
+    pen__buf_free(&large);
+    pen__buf_free(&table);
+    pen__buf_free(&a);
+    pen__buf_free(&b);
+}
+
 int main(int argc, char **argv)
 {
     PenError err = {0};
@@ -486,6 +547,7 @@ int main(int argc, char **argv)
     RUN(a_table_of_another_video_is_refused);
     RUN(blocks_are_copied_sample_by_sample);
     RUN(packs_are_copied);
+    RUN(large_blocks_are_copied_by_payloads);
     RUN(a_file_that_changes_is_an_error);
     pen__source_close(&source);
     for (uint32_t i = 0; i < SAMPLES; i++) {
