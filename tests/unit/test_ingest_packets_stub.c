@@ -451,12 +451,11 @@ TEST(faults)
     static const size_t sizes[] = {16, 200000};
     const PenSys *before = pen__sys;
     char text[2000] = "";
-    uint8_t *file = calloc(1, 200000);
+    static uint8_t file[200000];
     memcpy(file, content, 16);
     CHECK_INT(chdir(help_root), 0);
     help_file("small.mov", file, 16);
-    help_file("large.mov", file, 200000);
-    free(file);
+    help_file("large.mov", file, sizeof file);
     packet_text(text, sizeof text, 0, "packets.packet.0.pts=5\n", 4, 6, 4);
     packet_text(text, sizeof text, 1, "packets.packet.1.pts=4\npackets.packet.1.flags=\"_D\"\n", 0,
                 4, 0);
