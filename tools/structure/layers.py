@@ -32,7 +32,7 @@ LAYERS = (
             ("jpeg/decoder", "jpeg/turbo", "picture", "."), ("jpeg/transcode",), ("region",),
         )),
         ("video", "the decoder plug-in, and decoding packets of videos with it", (
-            ("plugin.*",), ("decoder.*",),
+            ("plugin.*",), ("decoder.*",), ("play.*",),
         )),
         ("dsp", "pixel kernels for each processor: resampling, color, storing",
          ((".",), ("augment",))),
@@ -40,7 +40,7 @@ LAYERS = (
     ),
     (
         ("pack", "the format, the reader, writing and preloading of packs", (
-            ("format",), ("preload/layout.*",), ("reader",), ("write", "preload"),
+            ("format",), ("preload/layout.*",), ("reader",), ("write", "preload", "video"),
         )),
         ("ops", "pipelines as text, operations, what is done to one sample", (
             ("language", "sample"), ("operations", "pixels"),

@@ -151,8 +151,9 @@ int pen__blob_check(const PenSpot *at, const PenBlobEntry *e, const uint8_t *dat
 /* Checks the runs of a video; `data` has runs [first, end) of its payload. */
 int pen__video_check_runs(const PenSpot *at, const PenVideoTable *t, uint32_t first, uint32_t end,
                           const uint8_t *data, PenError *reterr);
-/* Bytes [from, end) of the payload of a video, and the rest of their runs: one read, checked.
- * *ret_offset is where in the payload they start. PEN_SLACK readable bytes, all 0, follow. */
+/* Appends bytes [from, end) of the payload of a video, and the rest of their runs: one read,
+ * checked. *ret_offset is where in the payload they start. PEN_SLACK readable bytes, all 0, follow.
+ */
 int pen__pack_read_video(const PenSpot *at, uint64_t from, uint64_t end, PenBuf *data,
                          uint64_t *ret_offset, PenError *reterr);
 /* Reads all of a video in parts, checks each and gives it to `take`, which may be NULL. Memory does

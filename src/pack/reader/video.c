@@ -30,7 +30,7 @@ int pen__video_check_runs(const PenSpot *at, const PenVideoTable *t, uint32_t fi
     return r;
 }
 
-/* Runs [first, end), in memory of their size and PEN_SLACK. */
+/* Appends runs [first, end); PEN_SLACK bytes of 0 follow. */
 static int read_runs(const PenSpot *at, const PenVideoTable *t, uint32_t first, uint32_t end,
                      PenBuf *data, PenError *reterr)
 {
@@ -40,20 +40,20 @@ static int read_runs(const PenSpot *at, const PenVideoTable *t, uint32_t first, 
     uint64_t from = pen__video_table_run(t, first).offset;
     PenVideoRun last = pen__video_table_run(t, end - 1);
     uint64_t bytes = last.offset + last.bytes - from;
-    data->bytes = 0;
     if (bytes > SIZE_MAX / 4 || pen__buf_reserve(data, (size_t)bytes + PEN_SLACK) < 0)
         return pen__fail_memory(reterr, WHERE, name);
-    int r = pen__block_read(b, payload + from, bytes, data->data, reterr);
+    uint8_t *to = data->data + data->bytes;
+    int r = pen__block_read(b, payload + from, bytes, to, reterr);
     if (r == PEN_OK)
-        r = pen__video_check_runs(at, t, first, end, data->data, reterr);
+        r = pen__video_check_runs(at, t, first, end, to, reterr);
     for (int i = 1; i < PEN_REMOTE_READS && r == PEN_E_CORRUPT; i++) {
-        r = pen__block_read_again(b, payload + from, bytes, data->data, reterr);
+        r = pen__block_read_again(b, payload + from, bytes, to, reterr);
         if (r == PEN_OK)
-            r = pen__video_check_runs(at, t, first, end, data->data, reterr);
+            r = pen__video_check_runs(at, t, first, end, to, reterr);
     }
     if (r < 0)
         return r;
-    data->bytes = (size_t)bytes;
+    data->bytes += (size_t)bytes;
     memset(data->data + data->bytes, 0, PEN_SLACK);
     return PEN_OK;
 }
@@ -93,6 +93,7 @@ int pen__pack_each_run(const PenSpot *at, PenBuf *data, PenVideoBytesFn take, vo
     PenVideoTable t;
     int r = open_video(at, &t, reterr);
     for (uint32_t i = 0; r == PEN_OK && i < t.n_runs; i += RUNS_AT_ONCE) {
+        data->bytes = 0;
         r = read_runs(at, &t, i, PEN_MIN(i + RUNS_AT_ONCE, t.n_runs), data, reterr);
         if (r == PEN_OK && take)
             r = take(ctx, data->data, data->bytes, reterr);
