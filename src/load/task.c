@@ -30,10 +30,11 @@ int pen__task_new(const PenLoadPlan *plan, PenTask **ret, PenError *reterr)
 
 static void trim_clip(PenTaskClip *clip, size_t bytes)
 {
-    PenBuf *all[] = {&clip->data,    &clip->frames,  &clip->chosen, &clip->times,
-                     &clip->lengths, &clip->entries, &clip->parsed, &clip->one};
+    PenBuf *all[] = {&clip->data,    &clip->frames, &clip->chosen, &clip->times,   &clip->lengths,
+                     &clip->entries, &clip->parsed, &clip->one,    &clip->numbers, &clip->plans};
     for (size_t i = 0; i < PEN_LEN(all); i++)
         pen__buf_trim(all[i], bytes);
+    pen__video_frames_trim(&clip->video, bytes);
 }
 
 void pen__task_trim(const PenLoadPlan *plan, PenTask *task, size_t bytes)

@@ -9,6 +9,7 @@
 #include "base/timing/stage_clock.h"
 #include "codec/jpeg/entries.h"
 #include "load/plan/plan.h"
+#include "pack/video/frames.h"
 
 struct PenSlot;
 
@@ -26,6 +27,8 @@ typedef struct PenClipFrame { /* one that is needed */
     uint32_t first_length;    /* of its segments, in the list of all */
     size_t at;                /* of its bytes in the data */
     uint64_t offset;          /* of its bytes in the block */
+    int64_t time;             /* of a video: in ticks, and in nanoseconds */
+    int64_t time_ns;
     uint8_t orientation;
     PenEncoded encoded;   /* without data, lengths and entries */
     PenJpegEntries index; /* of a JPEG that has one, else empty */
@@ -43,6 +46,10 @@ typedef struct PenTaskClip {
     PenBuf parsed;  /* the same, of one index */
     PenBuf one;     /* the frame that is being decoded, which may change it */
     PenSamplePlan sample_plan;
+    bool is_video;        /* data, lengths, entries, parsed and one are not used: */
+    PenVideoFrames video; /* packets instead of images */
+    PenBuf numbers;       /* of a video: u32 each, of `frames` */
+    PenBuf plans;         /* of a video: PenSamplePlan each, of all views */
 } PenTaskClip;
 
 typedef struct PenTaskRows { /* of a field that follows an image or another field */

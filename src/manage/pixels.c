@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "manage/video_pixels.h"
 #include "ops/run/program.h"
 #include "ops/sample/orientation.h"
 #include "pack/reader/reader.h"
@@ -17,6 +18,7 @@ typedef struct Work {
     const PenPixelRange *what;
     uint32_t width, height; /* upright, of each */
     uint64_t each;          /* bytes of the pixels of one */
+    bool is_video;
     PenProgram *program;
     PenDecodeContext *context;
     size_t *sizes;   /* of the stored frames */
@@ -35,10 +37,33 @@ static const PenField *field_of(const Work *w)
     return &pen_pack_info(w->pack)->fields[w->what->field];
 }
 
+static int measure_video(Work *w, const PenClipVideo *video)
+{
+    const PenPixelRange *q = w->what;
+    uint64_t last = q->n ? q->first + (uint64_t)(q->n - 1) * q->step : 0;
+    if (q->n && last >= video->n_frames)
+        return pen__fail(w->reterr, PEN_E_NOT_FOUND, WHERE,
+                         "sample %" PRIu64 ": frame %" PRIu64 ": expected a number below %u",
+                         q->sample, last, video->n_frames);
+    w->is_video = true;
+    w->width = video->width;
+    w->height = video->height;
+    w->each = (uint64_t)w->width * w->height * q->channels;
+    return PEN_OK;
+}
+
 /* All have one size, or there would be no array of them. */
 static int measure(Work *w)
 {
-    int r = PEN_OK;
+    PenClipVideo video;
+    bool is_clip =
+        w->what->field < pen_pack_info(w->pack)->n_fields && field_of(w)->type == PEN_TYPE_CLIP;
+    int r = is_clip ? pen_pack_video(w->pack, w->what->sample, w->what->field, &video, w->reterr)
+                    : PEN_OK;
+    if (r < 0)
+        return r;
+    if (r == 1)
+        return measure_video(w, &video);
     for (uint32_t i = 0; r == PEN_OK && i < w->what->n; i++) {
         PenImage im;
         r = pen_pack_image(w->pack, w->what->sample, w->what->field, number_of(w, i), &im,
@@ -136,16 +161,24 @@ static int decode(Work *w, uint32_t i, const uint8_t *data, uint8_t *to)
     return r;
 }
 
-static int decode_all(Work *w, uint8_t *to)
+static int decode_images(Work *w, uint8_t *to)
 {
-    int r = prepare(w);
-    if (r == PEN_OK)
-        r = read_stored(w);
+    int r = read_stored(w);
     const uint8_t *data = w->stored;
     for (uint32_t i = 0; r == PEN_OK && i < w->what->n; i++) {
         r = decode(w, i, data, to + i * w->each);
         data += w->sizes[i];
     }
+    return r;
+}
+
+static int decode_all(Work *w, uint8_t *to)
+{
+    int r = prepare(w);
+    PenPixelsTo pixels = {w->program, w->context, to, w->each};
+    if (r == PEN_OK)
+        r = w->is_video ? pen__video_pixels(w->pack, w->what, &pixels, w->reterr)
+                        : decode_images(w, to);
     pen__program_free(&w->program);
     pen__decode_context_free(&w->context);
     pen__buf_free(&w->one);

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "load/decode/video.h"
+
 #define WHERE "load/decode"
 
 typedef struct Decoding {
@@ -87,6 +89,8 @@ int pen__clip_decode(const PenLoadPlan *plan, const PenImageDecoder *decoder, co
                      PenTask *task)
 {
     PenClipShape shape;
+    if (task->clips[f->image].is_video)
+        return pen__clip_video_decode(decoder, f, task);
     Decoding d = {.decoder = decoder,
                   .field = f,
                   .task = task,

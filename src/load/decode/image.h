@@ -7,12 +7,14 @@
 
 #include "load/budget.h"
 #include "ops/run/program.h"
+#include "video/decoder.h"
 
 /* What one thread decodes with. */
 typedef struct PenImageDecoder {
     PenDecodeContext *context;
     uint64_t own_bytes; /* of scratch memory that the thread always has */
     PenBudget *shared;  /* a larger image takes its scratch from here */
+    PenFrameDecoder *video;
 } PenImageDecoder;
 
 /* A part of a file is not enough for libjpeg, and the own decoder has stopped. */

@@ -19,6 +19,7 @@ static void free_single(const PenLoadPlan *plan, PenSingle *one)
         return;
     pen__task_free(plan, &one->task);
     pen__decode_context_free(&one->context);
+    pen__video_decoder_free(&one->video);
     pen__free(one);
 }
 
@@ -77,8 +78,10 @@ static int run(PenSingles *s, PenSingle *one, PenSlot *slot, PenError *reterr)
 {
     const PenLoadPlan *plan = s->tasks->plan;
     PenTask *task = one->task;
-    PenImageDecoder decoder = {
-        .context = one->context, .own_bytes = plan->shares.scratch_each, .shared = s->scratch};
+    PenImageDecoder decoder = {.context = one->context,
+                               .own_bytes = plan->shares.scratch_each,
+                               .shared = s->scratch,
+                               .video = &one->video};
     task->status = pen__fetch_for_worker(s->tasks, task);
     pen__task_run(s->tasks, &decoder, task);
     if (task->status == PEN_END)

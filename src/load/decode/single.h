@@ -8,11 +8,13 @@
 
 #include "load/ring.h"
 #include "load/tasks.h"
+#include "video/decoder.h"
 
 typedef struct PenSingle { /* what one call uses */
     struct PenSingle *next;
     PenTask *task;
     PenDecodeContext *context;
+    PenFrameDecoder video;
 } PenSingle;
 
 typedef struct PenSingles {

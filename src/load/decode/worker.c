@@ -53,8 +53,11 @@ static void work_one(const PenWorker *w, PenThread *me, const PenImageDecoder *d
 void pen__worker_run(const PenWorker *w, PenThread *me)
 {
     PenLoadLock *lock = w->lock;
-    PenImageDecoder decoder = {
-        .context = me->context, .own_bytes = w->plan->shares.scratch_each, .shared = w->scratch};
+    PenFrameDecoder video = {0};
+    PenImageDecoder decoder = {.context = me->context,
+                               .own_bytes = w->plan->shares.scratch_each,
+                               .shared = w->scratch,
+                               .video = &video};
     pen__thread_name("pen-decode");
     pthread_mutex_lock(&lock->mutex);
     while (!lock->stop) {
@@ -64,5 +67,6 @@ void pen__worker_run(const PenWorker *w, PenThread *me)
             (void)pen__cond_wait(&lock->decoders, &lock->mutex, pen__deadline_after(1000000000u));
     }
     pthread_mutex_unlock(&lock->mutex);
+    pen__video_decoder_free(&video);
     pen__decode_context_free(&me->context);
 }

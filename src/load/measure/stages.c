@@ -12,6 +12,7 @@
 #include "base/machine/cpu.h"
 #include "base/sys.h"
 #include "base/team.h"
+#include "load/decode/video.h"
 #include "load/decode/views.h"
 #include "load/measure/reading.h"
 #include "load/plan/builder.h"
@@ -70,6 +71,7 @@ typedef struct Runner { /* one thread */
     PenError error;
     PenDecodeContext *context;
     PenDecoder *decoder;
+    PenFrameDecoder video;
     PenBuf copy, pixels;
     PenTaskImage frame; /* of a clip */
     uint8_t *out;
@@ -80,11 +82,13 @@ typedef struct Runner { /* one thread */
 /* Decoding may change the bytes, so it gets a copy. */
 static int copy_encoded(Runner *r, const PenTaskImage *im, PenEncoded *ret)
 {
+    *ret = im->encoded;
+    if (im->encoded.picture)
+        return PEN_OK;
     r->copy.bytes = 0;
     if (pen__buf_reserve(&r->copy, im->encoded.bytes + PEN_SLACK) < 0)
         return pen__fail_memory(&r->error, WHERE, "bytes");
     memcpy(r->copy.data, im->encoded.data, im->encoded.bytes + PEN_SLACK);
-    *ret = im->encoded;
     ret->data = r->copy.data;
     return PEN_OK;
 }
@@ -185,6 +189,27 @@ static int run_image(Runner *r, const PenOutField *f, const PenTask *t)
     return status;
 }
 
+typedef struct Showing {
+    Runner *runner;
+    const PenOutField *field;
+} Showing;
+
+static int show_frame(void *ctx, const PenShownFrame *shown, PenError *reterr)
+{
+    const Showing *s = ctx;
+    Runner *r = s->runner;
+    (void)reterr; /* it is the runner's */
+    r->frame.encoded = *shown->image;
+    r->frame.sample_plan = *shown->sample_plan;
+    return run_one(r, s->field, &r->frame);
+}
+
+static int run_video(Runner *r, const PenOutField *f, const PenTask *t)
+{
+    Showing s = {r, f};
+    return pen__clip_play(&r->video, f, t, show_frame, &s, &r->error);
+}
+
 /* The frames of one view, each of them once. */
 static int run_view(Runner *r, const PenOutField *f, PenTask *t, uint32_t view)
 {
@@ -211,14 +236,37 @@ static int run_view(Runner *r, const PenOutField *f, PenTask *t, uint32_t view)
     return status;
 }
 
+/* The same of a video, without decoding it. */
+static int run_video_pixels(Runner *r, const PenOutField *f, const PenTask *t)
+{
+    const PenTaskClip *clip = &t->clips[f->image];
+    const PenSamplePlan *plans = (const PenSamplePlan *)(const void *)clip->plans.data;
+    const uint32_t *chosen = (const uint32_t *)(const void *)clip->chosen.data;
+    PenClipShape shape;
+    int status = PEN_OK;
+    pen__program_clip(f->program, &shape);
+    for (uint32_t i = 0; i < shape.views * shape.frames && status == PEN_OK; i++) {
+        uint32_t view = i / shape.frames, k = i % shape.frames;
+        const uint32_t *of_view = chosen + (size_t)(view / shape.crops) * shape.frames;
+        if (k && of_view[k] == of_view[k - 1])
+            continue;
+        r->frame.sample_plan = plans[view];
+        status = run_pixels(r, f, &r->frame);
+    }
+    return status;
+}
+
 static int run_clip(Runner *r, const PenOutField *f, PenTask *t)
 {
     const PenTaskClip *clip = &t->clips[f->image];
+    const PenBuf *data = clip->is_video ? &clip->video.data : &clip->data;
     PenClipShape shape;
     int status = PEN_OK;
     pen__program_clip(f->program, &shape);
     if (r->bench->stage == PEN_STAGE_VERIFY)
-        verify(clip->data.data, (size_t)clip->bytes);
+        verify(data->data, (size_t)clip->bytes);
+    else if (clip->is_video)
+        return r->bench->stage == PEN_STAGE_PIXELS ? run_video_pixels(r, f, t) : run_video(r, f, t);
     for (uint32_t v = 0; r->bench->stage > PEN_STAGE_VERIFY && v < shape.views; v++)
         if (status == PEN_OK)
             status = run_view(r, f, t, v);
@@ -335,6 +383,7 @@ static void close_runner(Runner *r)
 {
     pen__decode_context_free(&r->context);
     pen__decoder_free(&r->decoder);
+    pen__video_decoder_free(&r->video);
     pen__buf_free(&r->copy);
     pen__buf_free(&r->pixels);
     pen__free(r->out);

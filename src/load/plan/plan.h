@@ -108,9 +108,10 @@ typedef struct PenBucketPlan {
 
 /* The pack, or all packs of a mixture together. */
 typedef struct PenPackFacts {
-    uint64_t n_blocks, total_bytes, largest_block_bytes;
-    uint64_t most_blocks; /* of one pack */
-    bool is_whole;        /* blocks are read completely, of one pack at least */
+    uint64_t n_blocks, total_bytes;
+    uint64_t largest_block_bytes; /* in memory */
+    uint64_t most_blocks;         /* of one pack */
+    bool is_whole;                /* blocks are read completely, of one pack at least */
 } PenPackFacts;
 
 typedef struct PenMixSource { /* of a mixture */

@@ -91,13 +91,23 @@ int pen__sources_open(PenLoadPlan *p, const PenMixSettings *mix, PenError *reter
     return PEN_OK;
 }
 
+/* Of a block with videos, only its index is kept in memory. The manifest has no size for that. A
+ * video table takes some bytes for each packet, far less than this part of a block. */
+enum { INDEX_PART = 16 };
+
+static uint64_t largest_block(const PenPack *pack)
+{
+    uint64_t bytes = pen_pack_info(pack)->largest_block_bytes;
+    return pen__pack_manifest(pack)->schema.has_videos ? bytes / INDEX_PART + 1 : bytes;
+}
+
 static void add_facts(PenPackFacts *f, const PenPack *pack)
 {
     const PenPackInfo *info = pen_pack_info(pack);
     f->n_blocks += info->n_blocks;
     f->most_blocks = PEN_MAX(f->most_blocks, info->n_blocks);
     f->total_bytes += info->total_bytes;
-    f->largest_block_bytes = PEN_MAX(f->largest_block_bytes, info->largest_block_bytes);
+    f->largest_block_bytes = PEN_MAX(f->largest_block_bytes, largest_block(pack));
     f->is_whole = f->is_whole || pen__pack_is_whole(pack);
 }
 

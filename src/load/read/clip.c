@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "load/read/video.h"
 
 #define WHERE "load/read"
 
@@ -31,33 +32,34 @@ static PenImageEntry entry_of(const PenOutField *f, const PenLocation *at, uint3
 
 /* ---- which frames ---- */
 
-static int list_times(const PenOutField *f, const PenLocation *at, PenTaskClip *clip,
-                      PenClipFrames *frames, PenError *reterr)
+static int list_times(const PenOutField *f, const PenLocation *at, const PenVideoTable *video,
+                      PenTaskClip *clip, PenClipFrames *frames, PenError *reterr)
 {
     int64_t *times = resize_to(&clip->times, frames->n, sizeof *times, reterr);
     if (!times)
         return PEN_E_NO_MEMORY;
+    frames->times_ns = times;
+    if (clip->is_video)
+        return pen__video_all_ns(video, &clip->video.needs, times, reterr);
     for (uint32_t i = 0; i < frames->n; i++)
         times[i] = entry_of(f, at, i).timestamp_ns;
-    frames->times_ns = times;
     return PEN_OK;
 }
 
 static int choose(const PenLoadPlan *plan, const PenTask *task, const PenOutField *f,
-                  const PenLocation *at, PenTaskClip *clip, PenError *reterr)
+                  const PenLocation *at, const PenVideoTable *video, PenTaskClip *clip,
+                  PenError *reterr)
 {
     const PenClipRule *rule = pen__program_clip(f->program, NULL);
     PenClipEntry entry = pen__block_clip(&at->block->view, at->in_block, f->field);
     PenClipFrames frames = {.n = entry.n_frames};
     int r = PEN_OK;
-    if (entry.kind == PEN_CLIP_VIDEO)
-        return pen__fail(reterr, PEN_E_UNSUPPORTED, WHERE,
-                         "field '%s': expected frames that are images, found a video",
-                         at->block->view.schema->fields[f->field].name);
     if (rule->seconds > 0 && frames.n)
-        r = list_times(f, at, clip, &frames, reterr);
+        r = list_times(f, at, video, clip, &frames, reterr);
+    if (r < 0)
+        return r;
     uint32_t *chosen = resize_to(&clip->chosen, (size_t)rule->n * rule->frames, 4, reterr);
-    if (r < 0 || !chosen)
+    if (!chosen)
         return PEN_E_NO_MEMORY;
     PenDrawKey key = pen__task_key(plan, task, f);
     return pen__program_choose(f->program, &frames, key, task->to.sample, chosen, reterr);
@@ -177,7 +179,8 @@ static void store_times(const PenTask *task, const PenOutField *f, const PenTask
     for (uint32_t view = 0; view < shape.views; view++)
         for (uint32_t i = 0; i < shape.frames; i++) {
             uint32_t which = chosen[view / shape.crops * shape.frames + i];
-            *times++ = entry_of(f, at, frames[which].number).timestamp_ns;
+            *times++ = clip->is_video ? frames[which].time_ns
+                                      : entry_of(f, at, frames[which].number).timestamp_ns;
         }
 }
 
@@ -185,13 +188,18 @@ int pen__clip_locate(const PenLoadPlan *plan, PenTask *task, const PenOutField *
                      PenError *reterr)
 {
     PenTaskClip *clip = &task->clips[f->image];
+    PenVideoTable video;
     clip->times.bytes = 0;
-    int r = choose(plan, task, f, at, clip, reterr);
+    clip->is_video = pen__block_video(&at->block->view, at->in_block, f->field, &video);
+    int r = choose(plan, task, f, at, &video, clip, reterr);
     if (r == PEN_OK)
         r = list_frames(clip, reterr);
+    if (r == PEN_OK && clip->is_video)
+        r = pen__clip_video_locate(plan, task, f, &video, at, reterr);
     if (r < 0)
         return r;
-    lay_out(f, clip, at);
+    if (!clip->is_video)
+        lay_out(f, clip, at);
     if (f->times)
         store_times(task, f, clip, at);
     return PEN_OK;
@@ -297,9 +305,11 @@ static int read_all(PenTask *task, const PenOutField *f, const PenLocation *at, 
 
 int pen__clip_read(PenTask *task, const PenOutField *f, const PenLocation *at, PenError *reterr)
 {
-    int r = read_all(task, f, at, reterr);
+    int (*read_clip)(PenTask *, const PenOutField *, const PenLocation *, PenError *) =
+        task->clips[f->image].is_video ? pen__clip_video_read : read_all;
+    int r = read_clip(task, f, at, reterr);
     if (r == PEN_E_CORRUPT)
-        r = read_all(task, f, at, reterr);
+        r = read_clip(task, f, at, reterr);
     task->bytes_read += task->clips[f->image].bytes;
     return r;
 }

@@ -11,7 +11,8 @@
  * batch when they are wanted. */
 int pen__clip_locate(const PenLoadPlan *plan, PenTask *task, const PenOutField *f, PenLocation *at,
                      PenError *reterr);
-/* One read for each clip, from its first frame to its last; clips that overlap share one. */
+/* One read for each clip, from its first frame to its last; clips that overlap share one. Of a
+ * video, one for each range of packets. */
 int pen__clip_read(PenTask *task, const PenOutField *f, const PenLocation *at, PenError *reterr);
 
 #endif
