@@ -70,8 +70,8 @@ const CliOption cli_options[CLI_N_OPTIONS] = {
         .value = "F", .max = 1000,
         .otherwise = "all frames of a video; no timestamps for frames",
         .mistaken = "rate framerate frame-rate",
-        .help = "frames to take from each second of a video; for folders of frames, the rate "
-                "at which they were recorded"},
+        .help = "frames to take from each second of a video that is stored as frames; for folders "
+                "of frames, the rate at which they were recorded"},
     [CLI_OPT_VIDEO_SECONDS] = {.name = "video-seconds", .kind = CLI_ARG_NUMBER,
         .group = CLI_GROUP_INPUT, .commands = IN(PACK),
         .value = "S", .min = 1, .max = 1000000, .initial = "600",
@@ -86,7 +86,8 @@ const CliOption cli_options[CLI_N_OPTIONS] = {
         .mistaken = "format type",
         .help = "how to store images\n"
                 "keep: the source bytes; JPEGs have an index of places at which decoding can "
-                "start, so that parts of an image can be read; frames of videos are encoded\n"
+                "start, so that parts of an image can be read. Videos are stored as frames in "
+                "JPEG, or, if --mode keep is given, as they are, to be decoded while loading\n"
                 "encode: JPEG at --quality, with such an index; or --codec webp\n"
                 "raw: 8-bit pixels; CMYK becomes RGB\n"
                 "mix: a share of the images as in raw, the rest as in keep, or as in encode if "

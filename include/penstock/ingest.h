@@ -147,6 +147,10 @@ typedef struct PenIngestSettings {
     /** smart: an image whose pixels take at most this many bytes, after it is resized, is stored
      * raw; default 65,536. */
     uint64_t smart_threshold;
+    /** Videos, with PEN_MODE_KEEP: 1 = store each video as it is, with a table of its packets; 0,
+     * the default, = store its frames as JPEGs. Does not apply to other inputs. */
+    int32_t keep_videos;
+    int32_t reserved; /**< 0 */
 } PenIngestSettings;
 
 /** How many class names a result holds, and the size of each with its NUL. A longer name is cut and

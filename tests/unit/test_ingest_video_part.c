@@ -13,6 +13,7 @@
 enum { CASES = TEST_SANITIZED ? 60 : 400, LARGE = 9 << 20 };
 
 static uint8_t data[LARGE];
+static const PenVideoSettings settings = {.seconds = 60};
 
 static void write_file(uint64_t bytes)
 {
@@ -66,7 +67,7 @@ static void check_part(HelpVideo *v, const PenVideoTable *all, PenVideoFrames fr
     PenVideoTable t;
     PenVideoNeeds needs = {0};
     PenVideoList list = list_of(v);
-    CHECK_INT(pen__prepare_video(at("v.mp4"), &list, frames, &p, &err), PEN_OK);
+    CHECK_INT(pen__prepare_video(&settings, at("v.mp4"), &list, frames, &p, &err), PEN_OK);
     CHECK_INT(p.video.n_frames, PEN_MIN(frames.end, all->n_frames) - frames.first);
     CHECK(open_table(&p, &t));
     CHECK_INT(t.stream.container, PEN_CONTAINER_PART);
@@ -109,7 +110,7 @@ static void check_video(uint64_t *state)
     write_file(v.payload_bytes);
     CHECK_OK_SO_FAR();
     const PenVideoFrames every = {0, UINT32_MAX};
-    CHECK_INT(pen__prepare_video(at("v.mp4"), &list, every, &p, &err), PEN_OK);
+    CHECK_INT(pen__prepare_video(&settings, at("v.mp4"), &list, every, &p, &err), PEN_OK);
     CHECK(open_table(&p, &all));
     CHECK_INT(all.stream.container, PEN_CONTAINER_MP4);
     CHECK_INT(p.video.bytes, v.payload_bytes);
@@ -160,7 +161,9 @@ TEST(large_files_are_read_when_they_are_written)
     write_file(LARGE);
     CHECK_OK_SO_FAR();
     PenVideoList list = list_of(&v);
-    CHECK_INT(pen__prepare_video(at("v.mp4"), &list, (PenVideoFrames){25, 100}, &p, &err), PEN_OK);
+    CHECK_INT(
+        pen__prepare_video(&settings, at("v.mp4"), &list, (PenVideoFrames){25, 100}, &p, &err),
+        PEN_OK);
     CHECK_INT(p.video.n_frames, 75);
     CHECK(!p.video.data && p.video.source);
     CHECK_INT(p.video.source_offset, 20 * 90000);
@@ -185,16 +188,21 @@ TEST(errors)
     CHECK_OK_SO_FAR();
     PenVideoList list = list_of(&v);
     const PenVideoFrames every = {0, UINT32_MAX};
-    CHECK_INT(pen__prepare_video(at("v.mp4"), &list, (PenVideoFrames){100, 101}, &p, &err),
-              PEN_E_NOT_FOUND);
+    CHECK_INT(
+        pen__prepare_video(&settings, at("v.mp4"), &list, (PenVideoFrames){100, 101}, &p, &err),
+        PEN_E_NOT_FOUND);
     CHECK(strstr(err.message, "which has 100"));
-    CHECK_INT(pen__prepare_video(at("v.mp4"), &list, (PenVideoFrames){5, 5}, &p, &err),
+    CHECK_INT(pen__prepare_video(&settings, at("v.mp4"), &list, (PenVideoFrames){5, 5}, &p, &err),
               PEN_E_NOT_FOUND);
-    CHECK_INT(pen__prepare_video(at("none.mp4"), &list, every, &p, &err), PEN_E_NOT_FOUND);
+    CHECK_INT(pen__prepare_video(&settings, at("none.mp4"), &list, every, &p, &err),
+              PEN_E_NOT_FOUND);
+    const atomic_bool cancel = true;
+    const PenVideoSettings cancelled = {.seconds = 60, .cancel = &cancel};
+    CHECK_INT(pen__prepare_video(&cancelled, at("v.mp4"), &list, every, &p, &err), PEN_E_CANCELLED);
     CHECK_INT(truncate(at("v.mp4"), LARGE - 1), 0);
-    CHECK_INT(pen__prepare_video(at("v.mp4"), &list, every, &p, &err), PEN_E_CHANGED);
+    CHECK_INT(pen__prepare_video(&settings, at("v.mp4"), &list, every, &p, &err), PEN_E_CHANGED);
     v.packets[3].time = 4;
-    CHECK_INT(pen__prepare_video(at("v.mp4"), &list, every, &p, &err), PEN_E_DECODE);
+    CHECK_INT(pen__prepare_video(&settings, at("v.mp4"), &list, every, &p, &err), PEN_E_DECODE);
 }
 
 int main(int argc, char **argv)

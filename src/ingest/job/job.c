@@ -124,6 +124,7 @@ int pen__plan_schema(const PenPlan *plan, PenSchema *ret, PenError *reterr)
     if (r < 0)
         return r;
     ret->has_entries = info->has_entries;
+    ret->has_videos = info->has_videos;
     return info->class_field < 0 ? r
                                  : pen__schema_set_classes(ret, info->class_field, info->classes,
                                                            info->n_classes, reterr);
@@ -258,6 +259,9 @@ int pen__job_open(PenJob *job, const PenIngestSettings *settings, PenIngestResul
         r = open_folder(job, plan_only, reterr);
     if (r == PEN_OK)
         r = pen__plan_schema(job->plan, &job->schema, reterr);
+    if (r == PEN_OK)
+        job->prepare.keep_videos =
+            pen__settings_text_keeps_videos(pen__plan_info(job->plan)->settings);
     if (r == PEN_OK && settings->in_place)
         r = check_in_place(job, reterr);
     if (r == PEN_OK) {

@@ -110,6 +110,8 @@ static int make_plan(PenJob *job, const char *path, const char *text, PenError *
     const PenManifest *base = job->base ? pen__pack_manifest(job->base) : NULL;
     PenPack *classes = NULL;
     PenKeySet known = {.pack = NULL};
+    char videos[PEN_SETTINGS_TEXT_BYTES];
+    pen__settings_text_videos(text, videos);
     int r = pen__settings_report(job->settings,
                                  (PenIngestProgress){.stage = "list", .bad = job->bad.n}, reterr);
     if (r == PEN_OK && job->base)
@@ -119,9 +121,11 @@ static int make_plan(PenJob *job, const char *path, const char *text, PenError *
     if (r == PEN_OK) {
         PenPlanRequest request = {.settings = s,
                                   .settings_text = text,
+                                  .video_text = s->keep_videos ? videos : NULL,
                                   .base = job->base ? pen_pack_info(job->base) : NULL,
                                   .has_entries = base && base->schema.has_entries,
                                   .makes_entries = pen__settings_entries(s),
+                                  .has_videos = base && base->schema.has_videos,
                                   .classes_from = classes ? pen_pack_info(classes) : NULL,
                                   .known = job->base ? key_known : NULL,
                                   .known_ctx = &known,
@@ -148,6 +152,34 @@ static int has_begun(const PenJob *job, PenError *reterr)
     return r ? r : pen__work_has_tasks(job->home, reterr);
 }
 
+/* Are the inputs of the plan videos? 1 yes, 0 no. */
+static int is_of_videos(const PenPlan *plan, PenError *reterr)
+{
+    PenItem item;
+    PenBuf scratch = {0};
+    int r = pen__plan_info(plan)->n_items ? pen__plan_item(plan, 0, &item, &scratch, reterr) : 0;
+    bool is_video = false;
+    for (uint32_t f = 0; pen__plan_info(plan)->n_items && r == PEN_OK && f < item.n_parts; f++)
+        is_video |= item.parts[f].kind == PEN_PART_VIDEO;
+    pen__buf_free(&scratch);
+    return r < 0 ? r : is_video;
+}
+
+/* Was the plan made with these settings? 1 yes, 0 no. */
+static int has_settings(const PenJob *job, const char *text, PenError *reterr)
+{
+    const PenPlanInfo *info = pen__plan_info(job->plan);
+    char videos[PEN_SETTINGS_TEXT_BYTES];
+    pen__settings_text_videos(text, videos);
+    bool is_text = strcmp(info->settings, text) == 0;
+    if (!job->settings->keep_videos)
+        return is_text;
+    if (!is_text)
+        return strcmp(info->settings, videos) == 0;
+    int r = is_of_videos(job->plan, reterr);
+    return r < 0 ? r : !r;
+}
+
 /* Does the plan that is there belong to this run? 1 yes; 0 no, and nobody needs it: it is left over
  * from a run that has published, or that ended before it had written anything. */
 static int plan_fits(PenJob *job, const char *text, PenError *reterr)
@@ -158,10 +190,10 @@ static int plan_fits(PenJob *job, const char *text, PenError *reterr)
     if (memcmp(info->base, base, sizeof none) != 0)
         return 0;
     int r = same_sources(job, reterr);
-    if (r < 0)
+    if (r == 1)
+        r = has_settings(job, text, reterr);
+    if (r)
         return r;
-    if (r && strcmp(info->settings, text) == 0)
-        return 1;
     r = has_begun(job, reterr);
     if (r <= 0)
         return r;
@@ -326,7 +358,7 @@ static int open_shared(PenJob *job, const char *text, PenError *reterr)
     if (r == PEN_OK)
         r = are_sources(job->settings, &sources, reterr);
     pen__buf_free(&sources);
-    return r < 0 ? r : r && strcmp(pen__plan_info(job->plan)->settings, text) == 0;
+    return r == 1 ? has_settings(job, text, reterr) : r;
 }
 
 static int open_for_task(PenJob *job, const char *path, const char *text, PenError *reterr)

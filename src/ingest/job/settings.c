@@ -115,6 +115,14 @@ int pen__settings_check_images(const PenIngestSettings *s, PenError *reterr)
     return r;
 }
 
+static int check_keep_videos(const PenIngestSettings *s, PenError *reterr)
+{
+    if (s->mode != PEN_MODE_KEEP)
+        return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                         "keep_videos: expected the mode keep, found another one");
+    return PEN_OK;
+}
+
 static int check_in_place(const PenIngestSettings *s, PenError *reterr)
 {
     if (s->mode != PEN_MODE_KEEP || s->progressive != PEN_PROGRESSIVE_KEEP)
@@ -170,6 +178,8 @@ int pen__settings_check(const PenIngestSettings *s, PenError *reterr)
         return pen__fail(reterr, PEN_E_INVALID, WHERE,
                          "time limit for a video: expected at least 1 second, found 0");
     int r = s->in_place ? check_in_place(s, reterr) : PEN_OK;
+    if (r == PEN_OK && s->keep_videos)
+        r = check_keep_videos(s, reterr);
     if (r == PEN_OK)
         r = pen__settings_check_images(s, reterr);
     return r < 0 ? r : check_sources(s, reterr);
@@ -195,6 +205,18 @@ static const char *number_text(double value, char ret[NUMBER_BYTES])
 bool pen__settings_have_columns(const char *text)
 {
     return strstr(text, COLUMNS_TEXT) != NULL;
+}
+
+#define VIDEOS_TEXT ",\"videos\":\"keep\""
+
+bool pen__settings_text_keeps_videos(const char *text)
+{
+    return strstr(text, VIDEOS_TEXT) != NULL;
+}
+
+void pen__settings_text_videos(const char *text, char ret[PEN_SETTINGS_TEXT_BYTES])
+{
+    snprintf(ret, PEN_SETTINGS_TEXT_BYTES, "%.*s" VIDEOS_TEXT "}", (int)strlen(text) - 1, text);
 }
 
 void pen__settings_text(const PenIngestSettings *s, char ret[PEN_SETTINGS_TEXT_BYTES])

@@ -7,9 +7,16 @@
 #include "codec/codec.h"
 #include "ingest/plan/part_impl.h"
 #include "ingest/video/video.h"
+#include "pack/format/video_table.h"
 
 #define WHERE "ingest/plan"
 #define BLOCK_BYTES ((uint64_t)4 << 20)
+/* Of kept videos a reader fetches the index of a block, and the bytes of clips. What copies a pack
+ * or appends to it holds an entire block in memory. */
+#define VIDEO_INDEX_BYTES ((uint64_t)1 << 20)
+#define VIDEO_BYTES ((uint64_t)256 << 20)
+#define TABLE_HEAD 256 /* header, groups and configuration of the codec, about */
+#define TABLE_PACKET 6 /* bytes for a packet, about */
 #define MAX_CHOSEN 65536
 #define MAX_GIVEN ((uint64_t)1 << 31) /* of the pack format */
 
@@ -116,36 +123,67 @@ typedef struct Probe {
     PenPartReader *reader;
     PenBuf record, data;
     uint64_t total;
+    uint64_t videos, tables; /* of videos that are stored as they are, which are not in the total */
 } Probe;
 
-/* As many frames as its header says, or as the part has seconds. */
-static int measure_video(const Probe *p, const PenPart *part, uint64_t *ret, PenError *reterr)
+typedef struct VideoSize {
+    PenVideoInfo info;
+    double seconds, frames; /* of the part */
+} VideoSize;
+
+/* As many frames as its header says, or as the part has seconds. PEN_END: they are not known. */
+static int probe_video(const Probe *p, const PenPart *part, VideoSize *ret, PenError *reterr)
 {
     const PenIngestSettings *s = p->draft->request->settings;
     const PenVideoSettings video = {.seconds = s->video_seconds};
     const char *path = NULL;
-    PenVideoInfo info;
+    PenVideoInfo *info = &ret->info;
     PenError local = {0};
-    *ret = part->bytes;
     int r = pen__part_path(p->reader, part, &path, &local);
     if (r == PEN_OK)
-        r = pen__video_probe(&video, path, &info, &local);
+        r = pen__video_probe(&video, path, info, &local);
     if (is_passing(r)) {
         if (reterr)
             *reterr = local;
         return r;
     }
-    if (r < 0 || (uint64_t)info.width * info.height > pen__limits_default.max_pixels)
-        return PEN_OK;
+    if (r < 0 || (uint64_t)info->width * info->height > pen__limits_default.max_pixels)
+        return PEN_END;
     double start = (double)part->offset / 1e9;
-    double end = part->end == PEN_NO_END ? info.seconds : (double)part->end / 1e9;
-    double seconds = PEN_MAX(PEN_MIN(end, info.seconds > 0 ? info.seconds : end) - start, 0.0);
-    double fps = s->fps > 0 ? s->fps : info.fps > 0 ? info.fps : 25;
-    double frames = PEN_MIN(PEN_MAX(seconds * fps, 1.0), (double)PEN_CLIP_FRAMES);
-    PenImageInfo image = {.width = info.width, .height = info.height, .channels = 3};
+    double end = part->end == PEN_NO_END ? info->seconds : (double)part->end / 1e9;
+    double fps = s->fps > 0 ? s->fps : info->fps > 0 ? info->fps : 25;
+    ret->seconds = PEN_MAX(PEN_MIN(end, info->seconds > 0 ? info->seconds : end) - start, 0.0);
+    ret->frames = PEN_MIN(PEN_MAX(ret->seconds * fps, 1.0), (double)PEN_CLIP_FRAMES);
+    return PEN_OK;
+}
+
+static int measure_video(const Probe *p, const PenPart *part, uint64_t *ret, PenError *reterr)
+{
+    const PenIngestSettings *s = p->draft->request->settings;
+    VideoSize size = {.frames = 0};
+    *ret = part->bytes;
+    int r = probe_video(p, part, &size, reterr);
+    if (r != PEN_OK)
+        return r < 0 ? r : PEN_OK;
+    PenImageInfo image = {.width = size.info.width, .height = size.info.height, .channels = 3};
     bool resized;
     uint64_t encoded = pixels_after(s, &image, &resized) / 4;
-    *ret = (uint64_t)(frames * (double)stored_bytes(s, &image, encoded));
+    *ret = (uint64_t)(size.frames * (double)stored_bytes(s, &image, encoded));
+    return PEN_OK;
+}
+
+static int measure_kept_video(Probe *p, const PenPart *part, PenError *reterr)
+{
+    VideoSize size = {.frames = 0};
+    double bytes = (double)part->bytes;
+    int r = probe_video(p, part, &size, reterr);
+    if (r < 0)
+        return r;
+    if (size.info.seconds > 0)
+        bytes *= PEN_MIN(size.seconds / size.info.seconds, 1.0);
+    p->videos += (uint64_t)bytes;
+    p->tables += TABLE_HEAD + (uint64_t)(TABLE_PACKET * size.frames) +
+                 4 * ((uint64_t)bytes / PEN_VIDEO_RUN_BYTES);
     return PEN_OK;
 }
 
@@ -169,8 +207,12 @@ static int measure_input(Probe *p, const uint8_t *stored, PenError *reterr)
                              reterr);
         if (pen__part_has_frames(&item.parts[i]))
             r = measure_frames(p->reader, d->request->settings, &item.parts[i], &bytes, reterr);
-        if (item.parts[i].kind == PEN_PART_VIDEO)
+        if (item.parts[i].kind == PEN_PART_VIDEO && pen__draft_keeps_videos(d)) {
+            r = measure_kept_video(p, &item.parts[i], reterr);
+            bytes = 0;
+        } else if (item.parts[i].kind == PEN_PART_VIDEO) {
             r = measure_video(p, &item.parts[i], &bytes, reterr);
+        }
         p->total += bytes;
     }
     return r;
@@ -210,7 +252,12 @@ void pen__probes_free(PenProbes *p)
         pen__buf_free(&p->inputs[i]);
 }
 
-static int mean_by_probing(const PenPlanDraft *d, uint64_t *ret, PenError *reterr)
+/* What a sample takes, on average. */
+typedef struct Mean {
+    uint64_t bytes, videos, tables; /* as in Probe */
+} Mean;
+
+static int mean_by_probing(const PenPlanDraft *d, Mean *ret, PenError *reterr)
 {
     Probe p = {.draft = d,
                .frame = {d->shape.n_fields, d->shape.fields, d->inputs.n_roots, d->inputs.roots,
@@ -224,8 +271,8 @@ static int mean_by_probing(const PenPlanDraft *d, uint64_t *ret, PenError *reter
     pen__part_reader_close(&p.reader);
     pen__buf_free(&p.record);
     pen__buf_free(&p.data);
-    if (r == PEN_OK)
-        *ret = n ? p.total / n : 0;
+    if (r == PEN_OK && n)
+        *ret = (Mean){p.total / n, p.videos / n, p.tables / n};
     return r;
 }
 
@@ -246,16 +293,24 @@ int pen__block_samples_given(const PenPlanDraft *d, uint64_t *ret, PenError *ret
     return PEN_OK;
 }
 
+/* The largest power of two, at most `most`, that as many samples of `bytes` fit in `room`. */
+static uint64_t fit(uint64_t most, uint64_t bytes, uint64_t room)
+{
+    uint64_t k = 1;
+    while (k < most && 2 * k * PEN_MAX(bytes, 1u) <= room)
+        k *= 2;
+    return k;
+}
+
 int pen__block_samples_choose(PenPlanDraft *d, uint64_t *ret, PenError *reterr)
 {
     /* Keeping leaves sizes about as they are, and those are known for all inputs. */
-    uint64_t mean = d->n ? d->total_bytes / d->n : BLOCK_BYTES;
+    Mean mean = {.bytes = d->n ? d->total_bytes / d->n : BLOCK_BYTES};
     int r = d->n && sizes_change(d) ? mean_by_probing(d, &mean, reterr) : PEN_OK;
     if (r < 0)
         return r;
-    uint64_t k = 1;
-    while (k < MAX_CHOSEN && 2 * k * PEN_MAX(mean, 1u) <= BLOCK_BYTES)
-        k *= 2;
-    *ret = k;
+    uint64_t k = fit(MAX_CHOSEN, mean.bytes, BLOCK_BYTES);
+    k = fit(k, mean.tables, VIDEO_INDEX_BYTES);
+    *ret = fit(k, mean.videos, VIDEO_BYTES);
     return PEN_OK;
 }

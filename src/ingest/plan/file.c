@@ -143,7 +143,8 @@ static void take_foot(PenPlan *p, const uint8_t *foot)
     info->n_classes = pen__load32(foot + PEN_FOOT_N_CLASSES);
     info->class_field = (int32_t)pen__load32(foot + PEN_FOOT_CLASS_FIELD);
     info->in_order = pen__load32(foot + PEN_FOOT_IN_ORDER) != 0;
-    info->has_entries = pen__load32(foot + PEN_FOOT_HAS_ENTRIES) != 0;
+    info->has_entries = (pen__load32(foot + PEN_FOOT_FEATURES) & PEN_PLAN_ENTRIES) != 0;
+    info->has_videos = (pen__load32(foot + PEN_FOOT_FEATURES) & PEN_PLAN_VIDEOS) != 0;
     p->table_offset = pen__load64(foot + PEN_FOOT_TABLE_OFFSET);
     p->n_lists = pen__load32(foot + PEN_FOOT_N_LISTS);
     p->stride = pen__load32(foot + PEN_FOOT_STRIDE);

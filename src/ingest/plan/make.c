@@ -20,13 +20,22 @@ static int check_settings(const PenIngestSettings *s, PenError *reterr)
     return PEN_OK;
 }
 
-static int check_videos(const PenIngestSettings *s, PenError *reterr)
+static int check_videos(const PenPlanDraft *d, PenError *reterr)
 {
+    const PenIngestSettings *s = d->request->settings;
     const PenVideoSettings video = {.seconds = s->video_seconds};
+    bool keeps = pen__draft_keeps_videos(d);
+    if (keeps && s->fps > 0)
+        return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                         "mode keep stores videos as they are, with all frames: expected no rate, "
+                         "found %g frames per second; leave --fps out and choose frames when "
+                         "loading (clip 16 fps=8), or store frames with --mode encode",
+                         s->fps);
     if (s->mode == PEN_MODE_KEEP && s->no_index)
         return pen__fail(reterr, PEN_E_UNSUPPORTED, WHERE,
-                         "mode keep without an index: expected images, found videos, whose frames "
-                         "have to be encoded; leave --no-index out");
+                         "mode keep without an index: expected images, found videos%s; leave "
+                         "--no-index out",
+                         keeps ? "" : ", whose frames have to be encoded");
     return pen__video_check_programs(&video, reterr);
 }
 
@@ -47,7 +56,7 @@ static int make(const PenPlanRequest *request, const char *path, const char *spi
     if (r == PEN_OK)
         r = pen__inputs_finish(&d->inputs, reterr);
     if (r == PEN_OK && d->inputs.what == PEN_INPUT_VIDEOS)
-        r = check_videos(request->settings, reterr);
+        r = check_videos(d, reterr);
     if (r == PEN_OK)
         r = pen__order_check_keys(&d->inputs, reterr);
     if (r == PEN_OK)

@@ -41,6 +41,7 @@ typedef struct PenPlanInfo {
     uint8_t inputs[32];   /* over the id and the stamps of all inputs */
     int32_t in_order;     /* has STREAM parts: only to be read from the first item to the last */
     int32_t has_entries;  /* images of the pack may have entry tables */
+    int32_t has_videos;   /* clips of the pack may be videos that are stored as they are */
 } PenPlanInfo;
 
 /* Is this key in the pack that is appended to? 1 yes, 0 no, < 0 failure. */
@@ -49,9 +50,12 @@ typedef int (*PenKnownFn)(void *ctx, const void *key, size_t key_bytes, PenError
 typedef struct PenPlanRequest {
     const PenIngestSettings *settings;
     const char *settings_text; /* canonical; goes into the plan as it is */
+    const char *video_text;    /* instead of it, where inputs are videos and are stored as they are;
+                                * NULL: they are not */
     const PenPackInfo *base;   /* append: fields, classes, K come from here and must fit; or NULL */
     int32_t has_entries;       /* images of the base may have entry tables, */
     int32_t makes_entries;     /* or those that are added */
+    int32_t has_videos;        /* clips of the base may be videos */
     const PenPackInfo *classes_from; /* class numbers come from here; unknown ones are errors */
     PenKnownFn known;                /* append; NULL = nothing is known */
     void *known_ctx;

@@ -93,6 +93,12 @@ typedef struct PenPlanDraft {
     PenProbes probes;
 } PenPlanDraft;
 
+/* Are the inputs videos that are stored as they are? */
+static inline bool pen__draft_keeps_videos(const PenPlanDraft *d)
+{
+    return d->request->video_text && d->inputs.what == PEN_INPUT_VIDEOS;
+}
+
 /* Which inputs, in the order of the pack. The list of inputs is shuffled (pen__shuffle) by the
  * stream PEN_ORDER_STREAM. Of each label the first ceil(fraction * its inputs) of the shuffled list
  * stay; for the source order what stays is sorted again. What the base pack knows is then left out.
@@ -106,7 +112,8 @@ int pen__order_make(PenPlanDraft *draft, PenError *reterr);
 int pen__block_samples_given(const PenPlanDraft *draft, uint64_t *ret, PenError *reterr);
 /* The largest power of two, at most 65,536, with which a block takes at most 4 MiB. That is
  * reckoned from the sizes of the inputs, and when the mode changes the sizes, from the headers of
- * up to 64 images. */
+ * up to 64 images. Videos that are stored as they are do not count; of those, the index of a block
+ * has about 1 MiB at most, and all videos of a block 256 MiB. */
 int pen__block_samples_choose(PenPlanDraft *draft, uint64_t *ret, PenError *reterr);
 /* To be called with every input and its position, before K is chosen. Keeps what it needs. */
 int pen__probes_offer(PenPlanDraft *draft, uint64_t position, const PenInput *input,
@@ -140,6 +147,8 @@ int pen__plan_write(PenPlanDraft *draft, const char *path, PenError *reterr);
 #define PEN_ENTRY_INPUTS 16 /* where the hash is, and what it has */
 #define PEN_PLAN_FOOT 192
 
+enum { PEN_PLAN_ENTRIES = 1, PEN_PLAN_VIDEOS = 2 };
+
 enum { /* offsets in the foot */
        PEN_FOOT_MAGIC = 0,
        PEN_FOOT_VERSION = 8,
@@ -161,7 +170,7 @@ enum { /* offsets in the foot */
        PEN_FOOT_ID = 112,     /* 32 */
        PEN_FOOT_INPUTS = 144, /* 32: over the hashes of the table and the id */
        PEN_FOOT_N_LISTS = 176,
-       PEN_FOOT_HAS_ENTRIES = 180,
+       PEN_FOOT_FEATURES = 180, /* PEN_PLAN_ENTRIES, PEN_PLAN_VIDEOS */
        PEN_FOOT_STRIDE = 184,   /* items for each mark; 0 where there are no marks */
        PEN_FOOT_MARKS_CRC = 188 /* ends it */
 };

@@ -196,7 +196,9 @@ static int add_list(PenBuf *out, const PenListed *list)
 static int make_texts(Writer *w)
 {
     const PenPlanSchema *shape = &w->draft->shape;
-    int r = add_string(&w->texts, w->draft->request->settings_text);
+    const PenPlanRequest *request = w->draft->request;
+    int r = add_string(&w->texts, pen__draft_keeps_videos(w->draft) ? request->video_text
+                                                                    : request->settings_text);
     for (uint32_t i = 0; r == PEN_OK && i < shape->n_fields; i++)
         r = add_field(&w->texts, &shape->fields[i]);
     for (uint32_t i = 0; r == PEN_OK && i < shape->n_classes; i++)
@@ -227,11 +229,15 @@ static void finish_id(Writer *w, const uint8_t base[16], uint8_t ret[32])
     pen__sha256_final(&w->id, ret);
 }
 
-/* May images of the pack have entry tables? */
-static bool has_entries(const PenPlanDraft *d)
+/* May images of the pack have entry tables, and clips be videos? */
+static uint32_t features(const PenPlanDraft *d)
 {
-    return d->request->has_entries || (d->request->makes_entries &&
-                                       pen__fields_have_images(d->shape.fields, d->shape.n_fields));
+    bool keeps = pen__draft_keeps_videos(d);
+    bool entries =
+        d->request->has_entries ||
+        (d->request->makes_entries && pen__fields_have_images(d->shape.fields, d->shape.n_fields));
+    return (entries ? PEN_PLAN_ENTRIES : 0u) |
+           (keeps || d->request->has_videos ? PEN_PLAN_VIDEOS : 0u);
 }
 
 static void make_foot(Writer *w, uint8_t foot[PEN_PLAN_FOOT])
@@ -259,7 +265,7 @@ static void make_foot(Writer *w, uint8_t foot[PEN_PLAN_FOOT])
         memcpy(foot + PEN_FOOT_BASE, d->request->base->id, 16);
     finish_id(w, foot + PEN_FOOT_BASE, foot + PEN_FOOT_ID);
     pen__store32(foot + PEN_FOOT_N_LISTS, d->inputs.n_lists);
-    pen__store32(foot + PEN_FOOT_HAS_ENTRIES, has_entries(d));
+    pen__store32(foot + PEN_FOOT_FEATURES, features(d));
     pen__store32(foot + PEN_FOOT_STRIDE, (uint32_t)w->stride);
     pen__store32(foot + PEN_FOOT_MARKS_CRC, pen__crc32c(0, w->marks.data, w->marks.bytes));
     pen__sha256_update(&w->inputs, split, sizeof split);

@@ -25,6 +25,7 @@ typedef struct PenPrepareSettings {
     int progressive;        /* a PenProgressive */
     int sixteen_bit;        /* a PenSixteenBit */
     int in_place;           /* images stay in their files */
+    int keep_videos;        /* videos are stored as they are */
     PenVideoSettings video; /* of clips; its rate also applies to folders of frames */
     PenLimits limits;
     /* Working memory of a thread, made when it is needed; NULL: each image has its own. */

@@ -35,6 +35,9 @@ void pen__prepared_free(PenPrepared *p)
         pen__prepared_image_free(&p->images[i]);
     for (uint32_t f = 0; f < p->n_values && p->blobs; f++)
         pen__buf_free(&p->blobs[f]);
+    for (uint32_t f = 0; f < p->n_values && p->videos; f++)
+        pen__prepared_video_free(&p->videos[f]);
+    pen__free(p->videos);
     pen__free(p->values);
     pen__free(p->images);
     pen__free(p->stored);

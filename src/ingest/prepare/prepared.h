@@ -5,6 +5,7 @@
 
 #include "ingest/plan/plan.h"
 #include "ingest/prepare/prepare.h"
+#include "ingest/prepare/prepared_video.h"
 #include "pack/format/schema.h"
 
 typedef struct PenPrepared {
@@ -12,10 +13,11 @@ typedef struct PenPrepared {
     PenStoredValue *values;
     uint32_t n_values, n_images, cap_images;
     PenPreparedImage *images;
-    PenStoredImage *stored; /* of the images, side by side */
-    uint32_t *first;        /* of each field: its image, or a clip's first frame */
-    PenBuf *blobs;          /* one for each field */
-    PenBuf scratch;         /* the key, and numbers */
+    PenStoredImage *stored;   /* of the images, side by side */
+    uint32_t *first;          /* of each field: its image, or a clip's first frame */
+    PenBuf *blobs;            /* one for each field; of a video its path */
+    PenPreparedVideo *videos; /* one for each field; NULL: there are none */
+    PenBuf scratch;           /* the key, and numbers */
     uint64_t source_bytes, disk_bytes;
 } PenPrepared;
 

@@ -33,6 +33,11 @@ int pen__prepared_frame(PenPrepared *p, uint32_t field, PenPreparedImage **ret, 
     return PEN_OK;
 }
 
+static uint64_t video_memory(const PenPreparedVideo *v)
+{
+    return v->table.cap + v->crcs.cap + v->data.cap;
+}
+
 uint64_t pen__prepared_memory(const PenPrepared *p)
 {
     uint64_t bytes = 0;
@@ -40,7 +45,7 @@ uint64_t pen__prepared_memory(const PenPrepared *p)
         bytes += p->images[i].source.cap + p->images[i].index.cap +
                  (p->stored[i].data ? p->stored[i].bytes : 0);
     for (uint32_t f = 0; f < p->n_values; f++)
-        bytes += p->blobs[f].cap;
+        bytes += p->blobs[f].cap + (p->videos ? video_memory(&p->videos[f]) : 0);
     return bytes;
 }
 
@@ -189,6 +194,68 @@ static int make_video(PenPrepared *p, uint32_t field, const PenPrepareSettings *
     return r;
 }
 
+/* ---- videos that are stored as they are ------------------------------------------------------ */
+
+/* The tick nearest to a time from the start of the file, as ffmpeg rounds it. */
+static __int128 tick_at(const PenVideoList *list, uint64_t ns)
+{
+    __int128 unit = (__int128)list->stream.tick_num * 1000000000;
+    __int128 twice = 2 * ((__int128)ns + list->start_ns) * list->stream.tick_den + unit;
+    __int128 rest = twice % (2 * unit);
+    return (twice - rest) / (2 * unit) - (rest < 0);
+}
+
+/* The frames from start to before end. */
+static PenVideoFrames frames_of(const PenVideoList *list, const PenPart *part)
+{
+    PenVideoFrames frames = {0, 0};
+    __int128 start = tick_at(list, part->offset);
+    __int128 end = part->end == PEN_NO_END ? INT64_MAX : tick_at(list, part->end);
+    if (!part->offset && part->end == PEN_NO_END)
+        return (PenVideoFrames){0, UINT32_MAX};
+    for (uint32_t i = 0; i < list->n; i++) {
+        const PenVideoPacket *p = &list->packets[i];
+        frames.first += !p->is_hidden && p->time < start;
+        frames.end += !p->is_hidden && p->time < end;
+    }
+    return frames;
+}
+
+static int keep_listed(PenPrepared *p, uint32_t field, const PenPrepareSettings *prepare,
+                       const PenPart *part, const PenVideoList *list, PenError *reterr)
+{
+    const char *path = (const char *)p->blobs[field].data;
+    PenVideoFrames frames = frames_of(list, part);
+    if (frames.first >= frames.end)
+        return pen__fail(reterr, PEN_E_DECODE, WHERE,
+                         "%s: expected frames between start and end, found none", path);
+    if (!p->videos)
+        p->videos = pen__zalloc(p->n_values * sizeof *p->videos);
+    if (!p->videos)
+        return pen__fail_memory(reterr, WHERE, path);
+    PenPreparedVideo *video = &p->videos[field];
+    int r = pen__prepare_video(&prepare->video, path, list, frames, video, reterr);
+    if (r == PEN_OK)
+        p->values[field].video = &video->video;
+    return r;
+}
+
+/* What ended from outside is tried again: the packets are the same each time. */
+static int keep_video(PenPrepared *p, uint32_t field, const PenPrepareSettings *prepare,
+                      const PenPart *part, PenError *reterr)
+{
+    PenVideoList list = {0};
+    int r = PEN_E_IO;
+    for (int i = 0; r == PEN_E_IO && i < TRIES; i++)
+        r = pen__video_list(&prepare->video, (const char *)p->blobs[field].data, &list, reterr);
+    if (r == PEN_OK)
+        r = keep_listed(p, field, prepare, part, &list, reterr);
+    pen__video_list_free(&list);
+    return r;
+}
+
+/* ---- both ------------------------------------------------------------------------------------ */
+
 static int make_planned_video(PenPrepared *p, uint32_t field, const PenPrepareSettings *prepare,
                               const PenPlan *plan, PenError *reterr)
 {
@@ -196,7 +263,8 @@ static int make_planned_video(PenPrepared *p, uint32_t field, const PenPrepareSe
     PenBuf scratch = {0};
     int r = pen__plan_item(plan, p->sample.position, &item, &scratch, reterr);
     if (r == PEN_OK)
-        r = make_video(p, field, prepare, &item.parts[field], reterr);
+        r = prepare->keep_videos ? keep_video(p, field, prepare, &item.parts[field], reterr)
+                                 : make_video(p, field, prepare, &item.parts[field], reterr);
     if (r ==
         PEN_OK) { /* another program has read it, by its name: has it been the same all along? */
         const PenPart *part = &item.parts[field];

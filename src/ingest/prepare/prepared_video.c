@@ -5,11 +5,12 @@
 #include <string.h>
 
 #include "base/attr.h"
+#include "base/sys.h"
 
 #define WHERE "ingest/video"
 
 enum {
-    SMALL_BYTES = 4 << 20, /* payloads up to this stay in memory */
+    SMALL_BYTES = 1 << 20, /* payloads up to this stay in memory */
     PART_BYTES = 1 << 20   /* of a large one, read at once; runs end there */
 };
 
@@ -129,13 +130,17 @@ static int read_small(PenPreparedVideo *p, const Part *part, PenError *reterr)
                : PEN_OK;
 }
 
-static int read_large(PenPreparedVideo *p, const Part *part, PenError *reterr)
+static int read_large(const PenVideoSettings *settings, PenPreparedVideo *p, const Part *part,
+                      PenError *reterr)
 {
     uint8_t *buf = pen__alloc(PART_BYTES);
     int r = buf ? PEN_OK : pen__fail_memory(reterr, WHERE, p->source->name);
     for (uint64_t at = 0; at < part->bytes && r == PEN_OK; at += PART_BYTES) {
         size_t n = (size_t)PEN_MIN(part->bytes - at, (uint64_t)PART_BYTES);
-        r = pen__source_read(p->source, buf, n, part->offset + at, reterr);
+        if (settings->cancel && atomic_load(settings->cancel))
+            r = pen__fail(reterr, PEN_E_CANCELLED, WHERE, "%s: stopped", p->source->name);
+        else
+            r = pen__source_read(p->source, buf, n, part->offset + at, reterr);
         if (r == PEN_OK && pen__video_run_crcs(buf, n, &p->crcs) < 0)
             r = pen__fail_memory(reterr, WHERE, "checksums of a video");
     }
@@ -145,28 +150,73 @@ static int read_large(PenPreparedVideo *p, const Part *part, PenError *reterr)
     return r;
 }
 
+/* ---- files that are opened for each read: a block may have more than a process may open -------
+ */
+
+typedef struct ReopenedFile {
+    PenSource source;
+    char path[];
+} ReopenedFile;
+
+static int reopen_read(PenSource *s, void *buf, size_t bytes, uint64_t offset, int again,
+                       PenError *reterr)
+{
+    PenSource *file = NULL;
+    (void)again;
+    int r = pen__source_open_file(s->name, &file, reterr);
+    if (r == PEN_OK)
+        r = pen__source_read(file, buf, bytes, offset, reterr);
+    pen__source_close(&file);
+    return r;
+}
+
+static void reopen_close(PenSource *s)
+{
+    pen__free(s);
+}
+
+static int open_later(const char *path, uint64_t bytes, PenSource **ret, PenError *reterr)
+{
+    static const PenSourceClass class_ = {.read = reopen_read, .close = reopen_close};
+    size_t path_bytes = strlen(path) + 1;
+    ReopenedFile *f = pen__zalloc(sizeof *f + path_bytes);
+    if (!f)
+        return pen__fail_memory(reterr, WHERE, path);
+    memcpy(f->path, path, path_bytes);
+    f->source = (PenSource){.class_ = &class_, .name = f->path, .bytes = bytes};
+    *ret = &f->source;
+    return PEN_OK;
+}
+
 /* A file that has become shorter since its packets were listed. */
 static int open_file(const char *path, const PenVideoList *list, PenSource **ret, PenError *reterr)
 {
-    int r = pen__source_open_file(path, ret, reterr);
-    if (r == PEN_OK && (*ret)->bytes != list->file_bytes)
+    PenFileStat st = {0};
+    int r = pen__sys->stat_path(path, &st);
+    if (r < 0)
+        return pen__fail_os(reterr, -r, WHERE, "%s: cannot stat", path);
+    r = open_later(path, st.bytes, ret, reterr);
+    if (r == PEN_OK && st.bytes != list->file_bytes)
         r = pen__fail(reterr, PEN_E_CHANGED, WHERE,
                       "%s: has changed while it was packed; run the same command again", path);
     return r;
 }
 
-static int prepare(const char *path, const PenVideoList *list, const Part *part,
-                   PenPreparedVideo *p, PenError *reterr)
+static int prepare(const PenVideoSettings *settings, const char *path, const PenVideoList *list,
+                   const Part *part, PenPreparedVideo *p, PenError *reterr)
 {
     PenVideoStream stream = list->stream;
     if (!part->is_all)
         stream.container = PEN_CONTAINER_PART;
     int r = pen__video_table_write(&stream, part->packets, part->n, part->bytes, &p->table,
                                    &p->video.n_frames, reterr);
+    if (r < 0)
+        pen__error_prefix(reterr, "%s", path);
     if (r == PEN_OK)
         r = open_file(path, list, &p->source, reterr);
     if (r == PEN_OK)
-        r = part->bytes <= SMALL_BYTES ? read_small(p, part, reterr) : read_large(p, part, reterr);
+        r = part->bytes <= SMALL_BYTES ? read_small(p, part, reterr)
+                                       : read_large(settings, p, part, reterr);
     p->video.bytes = part->bytes;
     p->video.crcs = p->crcs.data;
     p->video.table = p->table.data;
@@ -175,14 +225,14 @@ static int prepare(const char *path, const PenVideoList *list, const Part *part,
     return r;
 }
 
-int pen__prepare_video(const char *path, const PenVideoList *list, PenVideoFrames frames,
-                       PenPreparedVideo *ret, PenError *reterr)
+int pen__prepare_video(const PenVideoSettings *settings, const char *path, const PenVideoList *list,
+                       PenVideoFrames frames, PenPreparedVideo *ret, PenError *reterr)
 {
     Part part;
     *ret = (PenPreparedVideo){0};
     int r = make_part(list, frames, &part, reterr);
     if (r == PEN_OK)
-        r = prepare(path, list, &part, ret, reterr);
+        r = prepare(settings, path, list, &part, ret, reterr);
     if (part.packets != list->packets)
         pen__free(part.packets);
     if (r < 0)

@@ -17,15 +17,16 @@ typedef struct PenPreparedVideo {
     PenStoredVideo video; /* what PenStoredValue.video may point to */
     PenBuf table, crcs;
     PenBuf data;       /* the payload of a small video */
-    PenSource *source; /* the file of a large one, which is read again when it is written */
+    PenSource *source; /* the file of a large one, which is read again when it is written; it is
+                        * open only while it is read */
 } PenPreparedVideo;
 
 /* Makes the table of the video at `path`, whose packets are in `list`, and reads its bytes once for
  * their checksums. A part has the packets that its frames need, from a key packet on; those before
  * its first frame are hidden. PEN_E_DECODE, PEN_E_LIMIT, PEN_E_NOT_FOUND (no such frames): the
  * input is bad. */
-int pen__prepare_video(const char *path, const PenVideoList *list, PenVideoFrames frames,
-                       PenPreparedVideo *ret, PenError *reterr);
+int pen__prepare_video(const PenVideoSettings *settings, const char *path, const PenVideoList *list,
+                       PenVideoFrames frames, PenPreparedVideo *ret, PenError *reterr);
 void pen__prepared_video_free(PenPreparedVideo *p);
 
 #endif

@@ -12,8 +12,8 @@
 #define MAX_PACKET_TEXT ((uint64_t)8 << 30) /* 512 bytes for each of PEN_MAX_VIDEO_PACKETS */
 
 #define STREAM_ENTRIES                                                                             \
-    "format=format_name:stream=codec_name,width,height,pix_fmt,color_range,color_space,time_base," \
-    "has_b_frames,extradata,extradata_size:stream_side_data=displaymatrix"
+    "format=format_name,start_time:stream=codec_name,width,height,pix_fmt,color_range,"            \
+    "color_space,time_base,has_b_frames,extradata,extradata_size:stream_side_data=displaymatrix"
 #define PACKET_ENTRIES "packet=pts,dts,size,pos,flags,data_hash:packet_side_data=side_data_type"
 
 /* ffprobe dumps a codec's configuration as text only together with all packets, and that takes 30
@@ -175,6 +175,7 @@ static int take_stream(Listing *l, const PenBuf *output, PenError *reterr)
     int r = pen__stream_text_parse(l->name, end, &stream, reterr);
     l->list->stream = stream.stream;
     l->list->extra = stream.extra;
+    l->list->start_ns = stream.start_ns;
     l->list->stream.container = l->file.container;
     l->has_reordering = stream.has_reordering;
     if (r == PEN_OK)

@@ -16,6 +16,7 @@
 typedef struct PenStreamText {
     PenVideoStream stream; /* container: MP4 or Matroska; the bytes of the file say more */
     PenBuf extra;
+    int64_t start_ns;    /* of the file */
     bool has_reordering; /* frames may be shown in another order than they are decoded in */
 } PenStreamText;
 

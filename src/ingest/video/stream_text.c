@@ -310,6 +310,17 @@ static int take_extra(const char *name, const char *text, PenStreamText *ret, Pe
     return PEN_OK;
 }
 
+/* "0.083000"; 0 if it is not known. */
+static int64_t find_start(const char *text)
+{
+    char value[VALUE_BYTES];
+    double seconds = 0;
+    find_text(text, "format.start_time", value);
+    return pen__text_f64(value, &seconds) && fabs(seconds) < 1e9
+               ? (int64_t)llround(seconds * 1e6) * 1000
+               : 0;
+}
+
 int pen__stream_text_parse(const char *name, const char *text, PenStreamText *ret, PenError *reterr)
 {
     PenVideoStream *s = &ret->stream;
@@ -329,6 +340,7 @@ int pen__stream_text_parse(const char *name, const char *text, PenStreamText *re
     if (r < 0)
         return r;
     take_color(text, s);
+    ret->start_ns = find_start(text);
     ret->has_reordering = find_number(text, STREAM "has_b_frames") != 0;
     return PEN_OK;
 }

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""penstock pack --mode keep: videos are stored as they are."""
+
+import hashlib
+import json
+import shutil
+
+import pytest
+from cli_tools import good, make_folder, run, usage_error
+from packet_tools import encode, output
+from plain_reader import Pack
+
+pytestmark = pytest.mark.skipif(not shutil.which("ffmpeg"), reason="no ffmpeg here")
+H264 = ("-pix_fmt", "yuv420p", "-c:v", "libx264", "-g", "12", "-bf", "2")
+
+
+@pytest.fixture(scope="module")
+def videos(tmp_path_factory):
+    """Three containers; the first one has sound, B-frames and a picture every 0.04 s."""
+    root = tmp_path_factory.mktemp("videos")
+    for folder in ("a", "b"):
+        (root / folder).mkdir()
+    silent = encode(tmp_path_factory.mktemp("silent") / "0.mp4", *H264, frames=60)
+    output("ffmpeg", "-nostdin", "-loglevel", "error", "-i", silent, "-f", "lavfi", "-i",
+           "sine=duration=2.4", "-c:v", "copy", root / "a" / "0.mp4")
+    encode(root / "a" / "1.mov", *H264, size="48x64")
+    encode(root / "b" / "2.mkv", *H264, frames=200)
+    encode(root / "b" / "3.webm", "-c:v", "libvpx", frames=20)
+    return root
+
+
+def files(folder):
+    return {f.relative_to(folder): hashlib.sha256(f.read_bytes()).hexdigest()
+            for f in folder.rglob("*") if f.is_file()}
+
+
+def clips(pack):
+    """By key, as the plain reader has them, which checks everything."""
+    return {key.decode(): values["video"] for key, values in Pack(pack).samples}
+
+
+def keep(source, pack, *options):
+    return good("pack", source, "-o", pack, "--mode", "keep", *options)
+
+
+def test_extracted_files_are_the_same(videos, tmp_path):
+    keep(videos, tmp_path / "v.pen")
+    good("verify", tmp_path / "v.pen")
+    good("extract", tmp_path / "v.pen", "-o", tmp_path / "out")
+    out = files(tmp_path / "out")
+    assert {f: out.get(f) for f in files(videos)} == files(videos)
+    found = clips(tmp_path / "v.pen")
+    assert {key: clip["n_frames"] for key, clip in found.items()} == {
+        "a/0.mp4": 60, "a/1.mov": 40, "b/2.mkv": 200, "b/3.webm": 20}
+    assert [found[key]["container"] for key in sorted(found)] == [1, 2, 3, 4]
+    assert found["a/0.mp4"]["data"] == (videos / "a/0.mp4").read_bytes()
+
+
+def test_threads_and_tasks_make_no_difference(videos, tmp_path):
+    options = ("--block-samples", "1", "--shard-bytes", "1KiB")
+    keep(videos, tmp_path / "one.pen", *options, "--threads", "1")
+    keep(videos, tmp_path / "two.pen", *options, "--threads", "2")
+    assert files(tmp_path / "one.pen") == files(tmp_path / "two.pen")
+    assert len(files(tmp_path / "one.pen")) == 5
+    good("plan", videos, "-o", tmp_path / "tasks.pen", "--mode", "keep")
+    other = run("pack", videos, "-o", tmp_path / "tasks.pen", "--task", "0/2")
+    assert "the plan was made with other sources or settings" in other.message()
+    for task in ("0/2", "1/2"):
+        keep(videos, tmp_path / "tasks.pen", "--task", task)
+    good("finalise", tmp_path / "tasks.pen")
+    assert clips(tmp_path / "tasks.pen") == clips(tmp_path / "one.pen")
+
+
+def test_a_plan_of_frames_is_another(videos, tmp_path):
+    good("plan", videos / "b", "-o", tmp_path / "v.pen")
+    result = run("pack", videos / "b", "-o", tmp_path / "v.pen", "--mode", "keep", "--task", "0/1")
+    assert "the plan was made with other sources or settings" in result.message()
+
+
+def test_a_stopped_run_continues(videos, tmp_path):
+    """It stops at the last video, which is broken, and has another plan without --mode keep."""
+    options = ("--order", "source", "--threads", "1", "--block-samples", "1",
+               "--shard-bytes", "1KiB")
+    keep(videos, tmp_path / "whole.pen", *options)
+    shutil.copytree(videos, tmp_path / "set")
+    last = tmp_path / "set" / "b" / "3.webm"
+    right = last.read_bytes()
+    last.write_bytes(bytes(len(right)))
+    command = ("pack", tmp_path / "set", "-o", tmp_path / "v.pen", *options)
+    assert run(*command, "--mode", "keep").code == 1
+    last.write_bytes(right)
+    assert "an interrupted run with other sources or settings" in run(*command).message()
+    assert "resumed: 3 of 4" in good(*command, "--mode", "keep").err
+    assert files(tmp_path / "v.pen") == files(tmp_path / "whole.pen")
+
+
+def test_frames_stay_the_default(videos, tmp_path):
+    good("pack", videos / "b", "-o", tmp_path / "v.pen", "--on-bad", "skip")
+    assert all(isinstance(clip, list) for clip in clips(tmp_path / "v.pen").values())
+
+
+def test_images_do_not_depend_on_it(tmp_path):
+    make_folder(tmp_path / "images")
+    good("pack", tmp_path / "images", "-o", tmp_path / "a.pen")
+    keep(tmp_path / "images", tmp_path / "b.pen")
+    assert files(tmp_path / "a.pen") == files(tmp_path / "b.pen")
+
+
+def test_options_of_frames_are_refused(videos, tmp_path):
+    command = ("pack", videos, "-o", tmp_path / "v.pen", "--mode", "keep")
+    result = run(*command, "--fps", "5")
+    assert "leave --fps out and choose frames when loading" in result.message()
+    assert "leave --no-index out" in run(*command, "--no-index").message()
+    for option in ("--short-side", "--max-side", "--quality"):
+        assert "but the mode is keep" in usage_error(*command, option, "64")
+    assert not (tmp_path / "v.pen").exists()
+
+
+def test_broken_videos_are_left_out(videos, tmp_path):
+    folder = tmp_path / "set"
+    shutil.copytree(videos, folder)
+    data = (folder / "a" / "1.mov").read_bytes()
+    (folder / "a" / "1.mov").write_bytes(data[: len(data) // 2])
+    (folder / "b" / "4.mp4").write_text("no video")
+    encode(folder / "b" / "5.avi", "-c:v", "mpeg4", frames=3)
+    result = run("pack", folder, "-o", tmp_path / "v.pen", "--mode", "keep", "--order", "source")
+    assert result.code == 1
+    assert "a/1.mov" in result.message()
+    keep(folder, tmp_path / "v.pen", "--on-bad", "skip")
+    assert sorted(clips(tmp_path / "v.pen")) == ["a/0.mp4", "b/2.mkv", "b/3.webm"]
+    lines = (tmp_path / "v.pen-bad.jsonl").read_text().splitlines()
+    bad = {line["key"]: line["why"] for line in map(json.loads, lines)}
+    assert sorted(bad) == ["a/1.mov", "b/4.mp4", "b/5.avi"]
+    assert "expected an MP4, MOV, Matroska or WebM file" in bad["b/5.avi"]
+
+
+def test_parts_of_videos(videos, tmp_path):
+    """The frames from start to before end; those that are needed to decode them are hidden."""
+    (tmp_path / "list.csv").write_text(
+        "path,label,start,end\nb/2.mkv,x,2.5,4\nb/2.mkv,x,,1\nb/2.mkv,x,7.9,\na/0.mp4,y,,\n"
+        "a/0.mp4,y,0.2,0.24\n")
+    keep(tmp_path / "list.csv", tmp_path / "v.pen", "--root", videos)
+    good("verify", tmp_path / "v.pen")
+    found, source = clips(tmp_path / "v.pen"), (videos / "b/2.mkv").read_bytes()
+    part = found["b/2.mkv#t=2.5,4"]
+    assert part["data"] in source and len(part["data"]) < len(source) / 2
+    assert part["source_bytes"] == len(source) and part["container"] == 0
+    times = [part["tick_num"] * t / part["tick_den"] for t in part["times"]]
+    assert part["first_time"] == 2520_000_000  # frames are 0.04 s apart
+    assert part["n_frames"] == 37 and times[-1] == pytest.approx(36 * 0.04, abs=0.001)
+    assert sum(p.hidden for p in part["packets"]) >= 1 and part["packets"][0].key
+    assert found["b/2.mkv#t=,1"]["n_frames"] == 25
+    assert found["b/2.mkv#t=7.9"]["n_frames"] == 2
+    assert found["a/0.mp4#t=0.2,0.24"]["n_frames"] == 1
+    assert found["a/0.mp4"]["container"] == 1
+    result = run("extract", tmp_path / "v.pen", "-o", tmp_path / "out")
+    assert result.code == 1 and "extract it from that file with ffmpeg" in result.err
+
+
+def test_a_part_without_frames(videos, tmp_path):
+    (tmp_path / "list.csv").write_text("path,label,start,end\na/0.mp4,x,50,60\n")
+    result = run("pack", tmp_path / "list.csv", "-o", tmp_path / "v.pen", "--mode", "keep",
+                 "--root", videos)
+    assert "expected frames between start and end, found none" in result.message()
+
+
+def test_append(videos, tmp_path):
+    """Kept videos come to frames, and frames to kept videos, in one block."""
+    pack = tmp_path / "v.pen"
+    good("pack", videos / "a", "-o", pack, "--block-samples", "16")
+    keep(videos / "b", pack, "--append")
+    shutil.copytree(videos / "a", tmp_path / "c")
+    (tmp_path / "c" / "0.mp4").rename(tmp_path / "c" / "9.mp4")
+    good("pack", tmp_path / "c", "-o", pack, "--append")
+    good("verify", pack)
+    found = clips(pack)
+    assert [type(found[key]) for key in sorted(found)] == [list, list, dict, dict, list]
+    assert found["3.webm"]["data"] == (videos / "b" / "3.webm").read_bytes()
