@@ -141,9 +141,55 @@ static void read_frame(Reading *r, uint32_t frame, const uint8_t *whole)
     pen_free(file);
 }
 
+/* Its frames are found or its packets are refused; what is found is read with its runs. */
+static void read_packets(Reading *r, const uint8_t *whole)
+{
+    PenError err;
+    PenBlock *block = NULL;
+    PenVideoTable t;
+    PenVideoNeeds needs = {0};
+    PenBuf data = {0};
+    PenSpot at = {.field = r->field};
+    MUST(pen__pack_locate(r->pack, r->sample, &block, &at.sample, &err));
+    at.block = block;
+    REQUIRE(pen__block_video(&block->view, at.sample, r->field, &t));
+    if (!GOES(pen__video_table_check(&t, &err)))
+        r->all_well = false;
+    uint32_t frames[] = {t.n_frames / 3, t.n_frames / 2, t.n_frames - 1};
+    bool good = GOES(pen__video_need(&t, frames, PEN_LEN(frames), &needs, &err));
+    for (uint32_t i = 0; good && whole && i < needs.n_needs; i++) {
+        const PenVideoNeed *need = &needs.needs[i];
+        uint64_t from = 0, end = need->offset + need->bytes;
+        MUST(pen__pack_read_video(&at, need->offset, end, &data, &from, &err));
+        REQUIRE(from <= need->offset && from + data.bytes >= end);
+        REQUIRE(memcmp(data.data, whole + from, data.bytes) == 0);
+    }
+    pen__video_needs_free(&needs);
+    pen__buf_free(&data);
+    pen__pack_block_put(r->pack, block);
+}
+
+/* 1: the clip is a video. */
+static int read_video(Reading *r, const uint8_t *whole)
+{
+    PenError err;
+    PenClipVideo video;
+    PenImage image;
+    int is_video = CALL(pen_pack_video(r->pack, r->sample, r->field, &video, &err));
+    REQUIRE(is_video == 0 || is_video == 1);
+    if (!is_video)
+        return 0;
+    REQUIRE(CALL(pen_pack_image(r->pack, r->sample, r->field, 0, &image, &err)) ==
+            PEN_E_UNSUPPORTED);
+    read_packets(r, whole);
+    return 1;
+}
+
 static void read_clip(Reading *r, const uint8_t *whole)
 {
     PenError err;
+    if (read_video(r, whole))
+        return;
     uint32_t n = 0;
     uint64_t at = 0;
     size_t bytes = 0, again = 0, sizes[MAX_FRAMES];
@@ -221,7 +267,11 @@ static void value_of(const Reading *r, int what, uint8_t *ret, size_t bytes)
         return;
     }
     MUST(pen_pack_frame_count(r->pack, r->sample, r->field, &n, &err));
-    if (what == PEN_COLUMN_SIZE && n)
+    PenClipVideo video;
+    bool is_clip = pen_pack_info(r->pack)->fields[r->field].type == PEN_TYPE_CLIP;
+    if (is_clip && CALL(pen_pack_video(r->pack, r->sample, r->field, &video, &err)) == 1)
+        image = (PenImage){.width = video.width, .height = video.height};
+    else if (what == PEN_COLUMN_SIZE && n)
         MUST(pen_pack_image(r->pack, r->sample, r->field, 0, &image, &err));
     bool turned = image.orientation >= 5;
     pen__store32(ret, what == PEN_COLUMN_FRAMES ? n : turned ? image.height : image.width);

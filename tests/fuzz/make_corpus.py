@@ -326,6 +326,10 @@ def pack_seeds(jpegs, pngs):
         "long-rows": ([Field("i", "image")], [(b"a", {"i": raw(90, 120, 1)})],
                       {"block_samples": 1}),
         "clip": ([Field("c", "clip")], [(b"a", {"c": frames}), (b"b", {"c": []})], {}),
+        "videos": ([Field("c", "clip"), Field("n", "i64")],
+                   [(b"a", {"c": video(), "n": 1}), (b"b", {"c": frames[:1], "n": 2}),
+                    (b"c", {"c": video(0, 9), "n": 3}), (b"d", {"c": [], "n": 4})],
+                   {"block_samples": 2, "columns": True, "n_stats": 72}),
         "many-blocks": ([Field("n", "i64")], numbers,
                         {"block_samples": 2, "shard_blocks": 3, "n_stats": 4}),
         "unused-block": ([Field("n", "i64")], numbers[:4], {
@@ -638,6 +642,26 @@ def video_picture_seeds():
         save("fuzz_video_picture", name, bytes([codec]) + joined)
 
 
+def listed_packets(dice, n, gop, b):
+    """Packets of a video with b frames before each P-frame, and where the last one ends."""
+    packets, end = [], 40
+    for at in range(0, n, b + 1):
+        times = list(range(at, min(at + b + 1, n)))
+        for time in [times[-1], *times[:-1]]:
+            key, hidden = time == times[-1] and at % gop < b + 1, dice.random() < 0.1 and n > 1
+            packets.append(plain_video.Packet(end, dice.randrange(1, 300), 512 * time, key, hidden))
+            end += packets[-1].bytes + dice.choice([0, 0, 20])
+    return packets, end
+
+
+def video(container=1, n=50):
+    packets, end = listed_packets(random.Random(22), n, 12, 2)
+    stream = {"codec": 2, "container": container, "width": 64, "height": 48, "orientation": 6,
+              "tick": fractions.Fraction(1, 12800)}
+    return {"data": bytes(end), "stream": stream, "packets": packets, "source_bytes": 2 * end,
+            "n_frames": len(plain_video.Table(packets).shown)}
+
+
 def video_table_seeds():
     """Size of the payload, number of frames, and a table; or 0, 0, and packets."""
     dice = random.Random(21)
@@ -645,15 +669,9 @@ def video_table_seeds():
               "tick": fractions.Fraction(1, 12800)}
     for name, n, gop, b in (("one", 1, 1, 0), ("open", 100, 12, 2), ("long", 120, 250, 3),
                             ("keys", 70, 1, 0)):
-        packets, plain, end = [], b"", 40
-        for at in range(0, n, b + 1):
-            times = list(range(at, min(at + b + 1, n)))
-            for time in [times[-1], *times[:-1]]:
-                key, hidden = time == times[-1] and at % gop < b + 1, dice.random() < 0.1 and n > 1
-                packets.append(plain_video.Packet(end, dice.randrange(1, 300), 512 * time, key,
-                                                  hidden))
-                plain += struct.pack("<IHiBx", end, packets[-1].bytes, 512 * time, key + 2 * hidden)
-                end += packets[-1].bytes + dice.choice([0, 0, 20])
+        packets, end = listed_packets(dice, n, gop, b)
+        plain = b"".join(struct.pack("<IHiBx", p.offset, p.bytes, p.time, p.key + 2 * p.hidden)
+                         for p in packets)
         table, shown = plain_video.write(stream, packets, bytes(end), lambda *_: 0)
         save("fuzz_video_table", name, struct.pack("<II", end, shown) + table)
         save("fuzz_video_table", f"{name}-packets", bytes(8) + plain)

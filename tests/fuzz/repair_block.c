@@ -10,6 +10,7 @@
 #include "pack/format/columns.h"
 #include "pack/format/keys.h"
 #include "pack/format/place.h"
+#include "pack/format/video_table.h"
 
 typedef struct Walk {
     uint8_t *data;
@@ -110,8 +111,26 @@ static void walk_image(Walk *w, uint8_t *e)
     pen__store32(e + 28, pen__place_sum(&w->place, w->data + offset, (size_t)head));
 }
 
+static void walk_video(Walk *w, uint8_t *e)
+{
+    put_entry(w, e, w->payload);
+    put_entry(w, e + 24, w->heap);
+    uint64_t offset = pen__load64(e), bytes = pen__load64(e + 8);
+    uint64_t table = pen__load64(e + 24), table_bytes = pen__load64(e + 32);
+    uint64_t n_runs = pen__video_runs(bytes);
+    w->payload += bytes;
+    w->heap += table_bytes;
+    if (w->what & REPAIR_SUMS && inside(w, offset, bytes) && inside(w, table, table_bytes) &&
+        PEN_VIDEO_HEADER_BYTES + 4 * n_runs <= table_bytes)
+        pen__video_table_seal(w->data + table, NULL, w->data + offset, bytes, w->place);
+}
+
 static void walk_clip(Walk *w, uint8_t *e)
 {
+    if (pen__load32(e + 20) == PEN_CLIP_VIDEO) {
+        walk_video(w, e);
+        return;
+    }
     uint32_t n = pen__load32(e + 16);
     uint64_t heap = w->heap, payload = w->payload;
     put_entry(w, e, w->payload);
