@@ -34,7 +34,7 @@ static void trim_clip(PenTaskClip *clip, size_t bytes)
                      &clip->entries, &clip->parsed, &clip->one,    &clip->numbers, &clip->plans};
     for (size_t i = 0; i < PEN_LEN(all); i++)
         pen__buf_trim(all[i], bytes);
-    pen__video_frames_trim(&clip->video, bytes);
+    pen__frame_packets_trim(&clip->video, bytes);
 }
 
 void pen__task_trim(const PenLoadPlan *plan, PenTask *task, size_t bytes)

@@ -46,10 +46,10 @@ typedef struct PenTaskClip {
     PenBuf parsed;  /* the same, of one index */
     PenBuf one;     /* the frame that is being decoded, which may change it */
     PenSamplePlan sample_plan;
-    bool is_video;        /* data, lengths, entries, parsed and one are not used: */
-    PenVideoFrames video; /* packets instead of images */
-    PenBuf numbers;       /* of a video: u32 each, of `frames` */
-    PenBuf plans;         /* of a video: PenSamplePlan each, of all views */
+    bool is_video;         /* data, lengths, entries, parsed and one are not used: */
+    PenFramePackets video; /* packets instead of images */
+    PenBuf numbers;        /* of a video: u32 each, of `frames` */
+    PenBuf plans;          /* of a video: PenSamplePlan each, of all views */
 } PenTaskClip;
 
 typedef struct PenTaskRows { /* of a field that follows an image or another field */

@@ -10,7 +10,7 @@
 typedef struct Work {
     const PenPixelRange *what;
     const PenPixelsTo *to;
-    PenVideoFrames frames;
+    PenFramePackets frames;
     PenFrameDecoder decoder;
     PenBuf numbers;
     PenSamplePlan sample_plan; /* of all frames */
@@ -38,10 +38,10 @@ static int read_packets(Work *w, PenPack *pack, PenError *reterr)
     if (!pen__block_video(&block->view, at.sample, at.field, &table))
         r = pen__fail(reterr, PEN_E_INVALID, WHERE, "expected a video, found none");
     if (r == PEN_OK)
-        r = pen__video_frames_list(&table, (const uint32_t *)(const void *)w->numbers.data,
-                                   w->what->n, &w->frames, reterr);
+        r = pen__frame_packets_list(&table, (const uint32_t *)(const void *)w->numbers.data,
+                                    w->what->n, &w->frames, reterr);
     if (r == PEN_OK)
-        r = pen__video_frames_read(&at, &w->frames, reterr);
+        r = pen__frame_packets_read(&at, &w->frames, reterr);
     pen__pack_block_put(pack, block);
     return r;
 }
@@ -72,7 +72,7 @@ static int play(Work *w, PenError *reterr)
 {
     const PenVideoStream *s = &w->frames.stream;
     PenImageShape shape = {.width = s->width, .height = s->height, .orientation = s->orientation};
-    PenPlayList list = pen__video_frames_play(&w->frames);
+    PenPlayList list = pen__frame_packets_play(&w->frames);
     int r = pen__sample_plan_make(w->to->program, &shape, (PenDrawKey){{0}}, 0, &w->sample_plan,
                                   reterr);
     return r == PEN_OK ? pen__video_play(&w->decoder, &list, take_picture, w, reterr) : r;
@@ -90,7 +90,7 @@ int pen__video_pixels(PenPack *pack, const PenPixelRange *what, const PenPixelsT
     if (r < 0)
         pen__error_prefix(reterr, "sample %" PRIu64, what->sample);
     pen__video_decoder_free(&w.decoder);
-    pen__video_frames_trim(&w.frames, 0);
+    pen__frame_packets_trim(&w.frames, 0);
     pen__buf_free(&w.numbers);
     return r;
 }

@@ -92,7 +92,7 @@ int pen__clip_play(PenFrameDecoder *decoder, const PenOutField *f, const PenTask
                  .show = show,
                  .ctx = ctx};
     pen__program_clip(f->program, &p.shape);
-    PenPlayList list = pen__video_frames_play(&clip->video);
+    PenPlayList list = pen__frame_packets_play(&clip->video);
     int r = pen__video_play(decoder, &list, take_picture, &p, reterr);
     if (r < 0)
         name_frame(&p, reterr);

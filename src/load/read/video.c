@@ -13,8 +13,8 @@ static int list_packets(const PenVideoTable *video, PenTaskClip *clip, PenError 
     for (uint32_t i = 0; i < n; i++)
         if (pen__buf_add(&clip->numbers, &frames[i].number, sizeof frames[i].number) < 0)
             return pen__fail_memory(reterr, WHERE, "frames of a clip");
-    return pen__video_frames_list(video, (const uint32_t *)(const void *)clip->numbers.data, n,
-                                  &clip->video, reterr);
+    return pen__frame_packets_list(video, (const uint32_t *)(const void *)clip->numbers.data, n,
+                                   &clip->video, reterr);
 }
 
 static int by_number(const void *a, const void *b)
@@ -68,7 +68,7 @@ int pen__clip_video_locate(const PenLoadPlan *plan, PenTask *task, const PenOutF
         return r;
     set_times(video, clip);
     clip->bytes = clip->video.data_bytes;
-    at->bytes += pen__video_frames_memory(&clip->video) + clip->frames.bytes + clip->chosen.bytes +
+    at->bytes += pen__frame_packets_memory(&clip->video) + clip->frames.bytes + clip->chosen.bytes +
                  clip->times.bytes + clip->numbers.bytes + clip->plans.bytes;
     return PEN_OK;
 }
@@ -80,5 +80,5 @@ int pen__clip_video_read(PenTask *task, const PenOutField *f, const PenLocation 
                     .sample = at->in_block,
                     .field = f->field,
                     .clock = pen__task_clock(task)};
-    return pen__video_frames_read(&spot, &task->clips[f->image].video, reterr);
+    return pen__frame_packets_read(&spot, &task->clips[f->image].video, reterr);
 }

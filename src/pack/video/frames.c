@@ -31,7 +31,7 @@ static bool joins(const PenVideoRange *a, const PenVideoRange *b)
     return b->from <= a->end + JOIN_BYTES && a->from <= b->end + JOIN_BYTES;
 }
 
-static int list_ranges(const PenVideoTable *t, PenVideoFrames *f, PenError *reterr)
+static int list_ranges(const PenVideoTable *t, PenFramePackets *f, PenError *reterr)
 {
     f->ranges.bytes = 0;
     for (uint32_t i = 0; i < f->needs.n_needs; i++) {
@@ -49,7 +49,7 @@ static int list_ranges(const PenVideoTable *t, PenVideoFrames *f, PenError *rete
     return PEN_OK;
 }
 
-static int lay_out(PenVideoFrames *f, PenError *reterr)
+static int lay_out(PenFramePackets *f, PenError *reterr)
 {
     PenVideoRange *ranges = (PenVideoRange *)(void *)f->ranges.data;
     f->data_bytes = 0;
@@ -67,7 +67,7 @@ static int lay_out(PenVideoFrames *f, PenError *reterr)
 /* ---- what is decoded ---- */
 
 /* The one that holds a need. */
-static const PenVideoRange *find_range(const PenVideoFrames *f, const PenVideoNeed *need)
+static const PenVideoRange *find_range(const PenFramePackets *f, const PenVideoNeed *need)
 {
     const PenVideoRange *r = (const PenVideoRange *)(const void *)f->ranges.data;
     while (r->from > need->offset || need->offset + need->bytes > r->end)
@@ -75,7 +75,7 @@ static const PenVideoRange *find_range(const PenVideoFrames *f, const PenVideoNe
     return r;
 }
 
-static int list_need(const PenVideoTable *t, PenVideoFrames *f, uint32_t i, PenError *reterr)
+static int list_need(const PenVideoTable *t, PenFramePackets *f, uint32_t i, PenError *reterr)
 {
     PenVideoWalk walk;
     PenVideoPacket packet;
@@ -102,7 +102,7 @@ static int list_need(const PenVideoTable *t, PenVideoFrames *f, uint32_t i, PenE
     return r;
 }
 
-static int list_packets(const PenVideoTable *t, PenVideoFrames *f, PenError *reterr)
+static int list_packets(const PenVideoTable *t, PenFramePackets *f, PenError *reterr)
 {
     uint64_t n = 0;
     int r = PEN_OK;
@@ -120,7 +120,7 @@ static int list_packets(const PenVideoTable *t, PenVideoFrames *f, PenError *ret
     return r;
 }
 
-static int copy_stream(const PenVideoTable *t, PenVideoFrames *f, PenError *reterr)
+static int copy_stream(const PenVideoTable *t, PenFramePackets *f, PenError *reterr)
 {
     f->extra.bytes = 0;
     f->stream = t->stream;
@@ -130,8 +130,8 @@ static int copy_stream(const PenVideoTable *t, PenVideoFrames *f, PenError *rete
     return PEN_OK;
 }
 
-int pen__video_frames_list(const PenVideoTable *t, const uint32_t *numbers, uint32_t n,
-                           PenVideoFrames *ret, PenError *reterr)
+int pen__frame_packets_list(const PenVideoTable *t, const uint32_t *numbers, uint32_t n,
+                            PenFramePackets *ret, PenError *reterr)
 {
     int r = copy_stream(t, ret, reterr);
     if (r == PEN_OK)
@@ -145,14 +145,14 @@ int pen__video_frames_list(const PenVideoTable *t, const uint32_t *numbers, uint
 
 /* ---- bytes ---- */
 
-uint64_t pen__video_frames_memory(const PenVideoFrames *f)
+uint64_t pen__frame_packets_memory(const PenFramePackets *f)
 {
     const PenVideoNeeds *n = &f->needs;
     return f->data_bytes + PEN_SLACK + f->extra.bytes + f->ranges.bytes + f->packets.bytes +
            n->need_memory.bytes + n->frame_memory.bytes + n->shown.bytes + n->keys.bytes;
 }
 
-int pen__video_frames_read(const PenSpot *at, PenVideoFrames *f, PenError *reterr)
+int pen__frame_packets_read(const PenSpot *at, PenFramePackets *f, PenError *reterr)
 {
     const PenVideoRange *ranges = (const PenVideoRange *)(const void *)f->ranges.data;
     uint64_t from;
@@ -165,7 +165,7 @@ int pen__video_frames_read(const PenSpot *at, PenVideoFrames *f, PenError *reter
     return r;
 }
 
-PenPlayList pen__video_frames_play(const PenVideoFrames *f)
+PenPlayList pen__frame_packets_play(const PenFramePackets *f)
 {
     return (PenPlayList){.params = {.codec = f->stream.codec,
                                     .width = f->stream.width,
@@ -177,7 +177,7 @@ PenPlayList pen__video_frames_play(const PenVideoFrames *f)
                          .n = f->packets.bytes / sizeof(PenPlayPacket)};
 }
 
-void pen__video_frames_trim(PenVideoFrames *f, size_t bytes)
+void pen__frame_packets_trim(PenFramePackets *f, size_t bytes)
 {
     PenVideoNeeds *n = &f->needs;
     PenBuf *all[] = {&f->extra, &f->ranges, &f->packets, &f->data};
