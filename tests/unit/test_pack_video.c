@@ -10,6 +10,7 @@
 #include "base/attr.h"
 #include "base/bytes.h"
 #include "load_help.h"
+#include "pack/reader/arriving.h"
 #include "pack/write/copy.h"
 #include "pack/write/publish.h"
 #include "pack/write/roll.h"
@@ -396,6 +397,43 @@ TEST(damage_is_found_and_named)
     pen_pack_close(&pack);
 }
 
+/* As from a server: in parts of any size. */
+static int arrive(PenPack *pack, PenShardRef *ref, uint8_t *data, uint64_t step)
+{
+    PenArriving a;
+    pen__arriving_begin(&a, pack, 0, ref, data);
+    for (uint64_t bytes = step; bytes < a.entry.bytes; bytes += step)
+        pen__arriving_more(&a, bytes);
+    return pen__arriving_end(&a);
+}
+
+TEST(blocks_are_checked_while_they_arrive)
+{
+    PenError err = {0};
+    PenShardRef *ref = NULL;
+    PenBlock *b = NULL;
+    PenBuf data = {0};
+    PenPack *pack = open_pack("videos.pen");
+    CHECK(pack);
+    CHECK_INT(pen__pack_shard(pack, 0, &ref, &err), PEN_OK);
+    CHECK_INT(pen__pack_block(pack, 0, &b, &err), PEN_OK);
+    CHECK_INT(pen__buf_reserve(&data, b->view.bytes + PEN_SLACK), PEN_OK);
+    CHECK_INT(pen__block_fetch(pack, 0, ref, data.data, &err), PEN_OK);
+    uint64_t video = pen__block_clip(&b->view, 0, 0).offset;
+    for (uint64_t step = 1000; step < 400000; step *= 5) {
+        CHECK_INT(arrive(pack, ref, data.data, step), PEN_OK);
+        for (uint64_t at_byte = 0; at_byte < BYTES; at_byte += 99999) {
+            data.data[video + at_byte] ^= 1;
+            CHECK_INT(arrive(pack, ref, data.data, step), PEN_E_CORRUPT);
+            data.data[video + at_byte] ^= 1;
+        }
+    }
+    pen__buf_free(&data);
+    pen__pack_block_put(pack, b);
+    pen__pack_shard_put(pack, ref);
+    pen_pack_close(&pack);
+}
+
 /* ---- writing ---- */
 
 TEST(a_table_of_another_video_is_refused)
@@ -544,6 +582,7 @@ int main(int argc, char **argv)
     RUN(videos_are_extracted_as_files);
     RUN(columns_have_sizes_and_frames);
     RUN(damage_is_found_and_named);
+    RUN(blocks_are_checked_while_they_arrive);
     RUN(a_table_of_another_video_is_refused);
     RUN(blocks_are_copied_sample_by_sample);
     RUN(packs_are_copied);
