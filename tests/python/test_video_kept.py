@@ -8,7 +8,7 @@ import sys
 
 import pytest
 from cli_tools import good
-from packet_tools import BUILD, encode, need_plugin, output
+from packet_tools import Video, encode, need_plugin, output
 from py_tools import encoded, need_penstock
 
 need_plugin()
@@ -19,7 +19,6 @@ ops = penstock.ops
 
 pytestmark = pytest.mark.threads
 
-PACK_VIDEOS = BUILD / "tests" / "video" / "pack_videos"
 X264 = ("-c:v", "libx264", "-pix_fmt", "yuv420p")
 OPEN = "open-gop=1:keyint=10:min-keyint=10:scenecut=0:bframes=3:b-pyramid=normal"
 VIDEOS = {  # in the order of their samples
@@ -55,6 +54,15 @@ def rgb(path, *flags):
     return np.frombuffer(data, np.uint8).reshape(-1, height, width, 3)
 
 
+def pack_list(path, videos, *options):
+    """Labels are 0, 1, 2, ..."""
+    rows = [f"{video.name},{i}" for i, video in enumerate(videos)]
+    table = path.with_suffix(".csv")
+    table.write_text("\n".join(["path,label", *rows]) + "\n")
+    good("pack", table, "-o", path, "--order", "source", *options)
+    return penstock.open(path)
+
+
 class Kept:
     """Some videos, a pack that keeps them, and one of their frames."""
 
@@ -69,14 +77,9 @@ class Kept:
             if "rotated" in name:
                 rotated(path)
             self.paths.append(path)
-        output(PACK_VIDEOS, folder / "kept.pen", *self.paths)
-        lines = ["path", *(path.name for path in self.paths)]
-        (folder / "list.csv").write_text("\n".join(lines) + "\n")
-        good("pack", folder / "list.csv", "-o", folder / "frames.pen", "--order", "source",
-             "--mode", "raw")
         self.folder = folder
-        self.kept = penstock.open(folder / "kept.pen")
-        self.frames = penstock.open(folder / "frames.pen")
+        self.kept = pack_list(folder / "kept.pen", self.paths, "--mode", "keep")
+        self.frames = pack_list(folder / "frames.pen", self.paths, "--mode", "raw")
         self.times = [load(self.frames, ops.clip(40, 1, 0, times="yes"), subset=[i]).video_times[0]
                       for i in range(len(self.paths))]
 
@@ -231,12 +234,14 @@ def test_stages_can_be_measured(videos):
 
 @pytest.fixture(scope="module")
 def damaged(videos):
-    path = videos.folder / "damaged.pen"
-    good_one = videos.paths[0]
-    other = videos.folder / "other.mp4"
-    other.write_bytes(good_one.read_bytes())
-    output(PACK_VIDEOS, path, f"damaged={good_one}", other)
-    return penstock.open(path)
+    """The first of two videos has packets whose second half is overwritten, from the 15th on."""
+    good_one, bad = videos.paths[0], videos.folder / "bad.mp4"
+    body = bytearray(good_one.read_bytes())
+    for packet in Video(good_one).packets[14:]:
+        half = packet.size // 2
+        body[packet.offset + half:packet.offset + packet.size] = b"\xa5" * (packet.size - half)
+    bad.write_bytes(body)
+    return pack_list(videos.folder / "damaged.pen", [bad, good_one], "--mode", "keep")
 
 
 def test_damaged_packets_name_the_frame(damaged):
