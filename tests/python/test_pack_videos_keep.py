@@ -3,10 +3,14 @@
 
 import hashlib
 import json
+import random
 import shutil
+import struct
+import subprocess
+import time
 
 import pytest
-from cli_tools import good, make_folder, run, usage_error
+from cli_tools import PENSTOCK, good, make_folder, run, usage_error
 from packet_tools import encode, output
 from plain_reader import Pack
 
@@ -43,6 +47,17 @@ def keep(source, pack, *options):
     return good("pack", source, "-o", pack, "--mode", "keep", *options)
 
 
+SHARDS = ("--order", "source", "--block-samples", "1", "--shard-bytes", "1KiB")
+
+
+@pytest.fixture(scope="module")
+def shards(videos, tmp_path_factory):
+    """A pack of four shards, made in one run by one thread."""
+    pack = tmp_path_factory.mktemp("shards") / "v.pen"
+    keep(videos, pack, *SHARDS, "--threads", "1")
+    return pack
+
+
 def test_extracted_files_are_the_same(videos, tmp_path):
     keep(videos, tmp_path / "v.pen")
     good("verify", tmp_path / "v.pen")
@@ -56,19 +71,17 @@ def test_extracted_files_are_the_same(videos, tmp_path):
     assert found["a/0.mp4"]["data"] == (videos / "a/0.mp4").read_bytes()
 
 
-def test_threads_and_tasks_make_no_difference(videos, tmp_path):
-    options = ("--block-samples", "1", "--shard-bytes", "1KiB")
-    keep(videos, tmp_path / "one.pen", *options, "--threads", "1")
-    keep(videos, tmp_path / "two.pen", *options, "--threads", "2")
-    assert files(tmp_path / "one.pen") == files(tmp_path / "two.pen")
-    assert len(files(tmp_path / "one.pen")) == 5
+def test_threads_and_tasks_make_no_difference(videos, shards, tmp_path):
+    keep(videos, tmp_path / "two.pen", *SHARDS, "--threads", "2")
+    assert files(tmp_path / "two.pen") == files(shards)
+    assert len(files(shards)) == 5
     good("plan", videos, "-o", tmp_path / "tasks.pen", "--mode", "keep")
     other = run("pack", videos, "-o", tmp_path / "tasks.pen", "--task", "0/2")
     assert "the plan was made with other sources or settings" in other.message()
     for task in ("0/2", "1/2"):
         keep(videos, tmp_path / "tasks.pen", "--task", task)
     good("finalise", tmp_path / "tasks.pen")
-    assert clips(tmp_path / "tasks.pen") == clips(tmp_path / "one.pen")
+    assert clips(tmp_path / "tasks.pen") == clips(shards)
 
 
 def test_a_plan_of_frames_is_another(videos, tmp_path):
@@ -77,25 +90,37 @@ def test_a_plan_of_frames_is_another(videos, tmp_path):
     assert "the plan was made with other sources or settings" in result.message()
 
 
-def test_a_stopped_run_continues(videos, tmp_path):
+def test_a_stopped_run_continues(videos, shards, tmp_path):
     """It stops at the last video, which is broken, and has another plan without --mode keep."""
-    options = ("--order", "source", "--threads", "1", "--block-samples", "1",
-               "--shard-bytes", "1KiB")
-    keep(videos, tmp_path / "whole.pen", *options)
     shutil.copytree(videos, tmp_path / "set")
     last = tmp_path / "set" / "b" / "3.webm"
     right = last.read_bytes()
     last.write_bytes(bytes(len(right)))
-    command = ("pack", tmp_path / "set", "-o", tmp_path / "v.pen", *options)
+    command = ("pack", tmp_path / "set", "-o", tmp_path / "v.pen", *SHARDS)
     assert run(*command, "--mode", "keep").code == 1
     last.write_bytes(right)
     assert "an interrupted run with other sources or settings" in run(*command).message()
     assert "resumed: 3 of 4" in good(*command, "--mode", "keep").err
-    assert files(tmp_path / "v.pen") == files(tmp_path / "whole.pen")
+    assert files(tmp_path / "v.pen") == files(shards)
+
+
+def test_a_killed_run_continues(videos, shards, tmp_path):
+    """It is killed when the first shard is there."""
+    pack = tmp_path / "v.pen"
+    command = ("pack", videos, "-o", pack, *SHARDS, "--mode", "keep", "--threads", "1")
+    process = subprocess.Popen([PENSTOCK, *command], stderr=subprocess.DEVNULL)
+    end = time.monotonic() + 30
+    while not list(pack.rglob("*.shard")) and time.monotonic() < end:
+        time.sleep(0.01)
+    process.kill()
+    if process.wait() == 0:
+        pytest.skip("it ended before it was killed")
+    good(*command)
+    assert files(pack) == files(shards)
 
 
 def test_frames_stay_the_default(videos, tmp_path):
-    good("pack", videos / "b", "-o", tmp_path / "v.pen", "--on-bad", "skip")
+    good("pack", videos / "a", "-o", tmp_path / "v.pen")
     assert all(isinstance(clip, list) for clip in clips(tmp_path / "v.pen").values())
 
 
@@ -176,3 +201,34 @@ def test_append(videos, tmp_path):
     found = clips(pack)
     assert [type(found[key]) for key in sorted(found)] == [list, list, dict, dict, list]
     assert found["3.webm"]["data"] == (videos / "b" / "3.webm").read_bytes()
+
+
+def test_samples_per_block(videos, tmp_path):
+    """Tables count, of which a block has 1 MiB, and large videos, of which it has 256 MiB. Large
+    ones are read in pieces while they are written."""
+    def choose(source, pack, *options):
+        keep(source, pack, *options)
+        return good("info", pack, "--json").json()["samples_per_block"]
+
+    one = tmp_path / "one"
+    one.mkdir()
+    shutil.copy(videos / "b" / "2.mkv", one)
+    assert choose(one, tmp_path / "1.pen") == 512  # 256 + 6 bytes for each of 200 packets
+    (one / "2.mkv").unlink()
+    data = (videos / "a" / "0.mp4").read_bytes()
+    data += struct.pack(">I4s", 9 << 20, b"free") + random.Random(1).randbytes((9 << 20) - 8)
+    (one / "0.mp4").write_bytes(data)
+    assert choose(one, tmp_path / "2.pen") == 16
+    good("extract", tmp_path / "2.pen", "-o", tmp_path / "out")
+    assert (tmp_path / "out" / "0.mp4").read_bytes() == data
+
+
+def test_a_video_that_changes(videos, tmp_path):
+    shutil.copytree(videos / "a", tmp_path / "set")
+    good("plan", tmp_path / "set", "-o", tmp_path / "v.pen", "--mode", "keep")
+    with open(tmp_path / "set" / "1.mov", "ab") as f:
+        f.write(bytes(8))
+    result = run("pack", tmp_path / "set", "-o", tmp_path / "v.pen", "--mode", "keep", "--task",
+                 "0/1")
+    assert result.code == 1
+    assert "1.mov: changed since the plan was made" in result.message()
