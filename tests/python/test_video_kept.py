@@ -10,6 +10,7 @@ import pytest
 from cli_tools import good
 from packet_tools import Video, encode, need_plugin, output
 from py_tools import encoded, need_penstock
+from remote_tools import options
 
 need_plugin()
 penstock = need_penstock()
@@ -227,6 +228,24 @@ def test_stages_can_be_measured(videos):
     stages = good("bench", videos.folder / "kept.pen", "--batch", "2", "--seconds", "1",
                   "--pipeline", "decode | clip 4 2 | center_crop 16", "--json").json()
     assert all(stage["samples_per_second"] > 0 for stage in stages["stages"])
+
+
+# ---- from elsewhere
+
+
+def test_clips_from_s3_are_those_of_the_disk(videos, s3, no_other_settings, tmp_path):
+    (tmp_path / "packs").mkdir()
+    os.symlink(videos.folder / "kept.pen", tmp_path / "packs" / "a.pen")
+    server = s3(directory=tmp_path)
+    far = penstock.open("s3://packs/a.pen", options(server))
+    for order in ("sequential", "block"):
+        settings = {"order": order, "seed": 4, "batch": 3, "io_threads": 2}
+        near, got = (load(pack, *RANDOM[1:], size=None, **settings) for pack in (videos.kept, far))
+        assert all(np.array_equal(a, b) for a, b in zip(near, got, strict=True))
+    with penstock.Loader(far, 1, pipeline=RANDOM) as loader:
+        assert loader.stats()["io_threads"] == 64  # each waits for its own request
+    assert np.array_equal(far[1]["video"][3:30:9].decode(),
+                          videos.kept[1]["video"][3:30:9].decode())
 
 
 # ---- errors

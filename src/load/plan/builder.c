@@ -165,6 +165,8 @@ static void choose_threads(PenLoadPlan *p)
     p->threads = p->set.threads ? (uint32_t)p->set.threads : PEN_MIN(cores, (uint32_t)MAX_THREADS);
     /* Reading a pack that is in memory is a copy and a checksum; one thread feeds several. */
     p->io_threads = PEN_MIN(PEN_MAX(p->threads / 4, 2u), 16u);
+    if (p->packs.is_ranged)
+        p->io_threads = FETCHERS;
     if (p->packs.is_whole) /* what is set is how many wait for a server or a disk */
         p->fetchers = p->fetchers_wanted =
             p->set.io_threads ? (uint32_t)p->set.io_threads : FETCHERS;

@@ -112,6 +112,7 @@ typedef struct PenPackFacts {
     uint64_t largest_block_bytes; /* in memory */
     uint64_t most_blocks;         /* of one pack */
     bool is_whole;                /* blocks are read completely, of one pack at least */
+    bool is_ranged;               /* of one at least, every read of a sample is a request */
 } PenPackFacts;
 
 typedef struct PenMixSource { /* of a mixture */

@@ -109,6 +109,7 @@ static void add_facts(PenPackFacts *f, const PenPack *pack)
     f->total_bytes += info->total_bytes;
     f->largest_block_bytes = PEN_MAX(f->largest_block_bytes, largest_block(pack));
     f->is_whole = f->is_whole || pen__pack_is_whole(pack);
+    f->is_ranged = f->is_ranged || (pen__pack_is_remote(pack) && !pen__pack_is_whole(pack));
 }
 
 void pen__sources_measure(PenLoadPlan *p)
