@@ -69,10 +69,10 @@ class Kept:
 
     def __init__(self, folder):
         self.paths = []
-        for name, options in VIDEOS.items():
+        for name, coded in VIDEOS.items():
             path = folder / name
             try:
-                encode(path, *options, size=SIZES.get(name, "64x48"))
+                encode(path, *coded, size=SIZES.get(name, "64x48"))
             except subprocess.CalledProcessError:
                 continue  # this ffmpeg has no such encoder
             if "rotated" in name:
@@ -242,7 +242,7 @@ def test_clips_from_s3_are_those_of_the_disk(videos, s3, no_other_settings, tmp_
         settings = {"order": order, "seed": 4, "batch": 3, "io_threads": 2}
         near, got = (load(pack, *RANDOM[1:], size=None, **settings) for pack in (videos.kept, far))
         assert all(np.array_equal(a, b) for a, b in zip(near, got, strict=True))
-    with penstock.Loader(far, 1, pipeline=RANDOM) as loader:
+    with penstock.Loader(far, 1, pipeline=RANDOM, output="numpy") as loader:
         assert loader.stats()["io_threads"] == 64  # each waits for its own request
     assert np.array_equal(far[1]["video"][3:30:9].decode(),
                           videos.kept[1]["video"][3:30:9].decode())
