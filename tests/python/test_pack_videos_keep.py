@@ -10,6 +10,7 @@ import subprocess
 import time
 
 import pytest
+from bucket_tools import filled, serve
 from cli_tools import PENSTOCK, good, make_folder, run, usage_error
 from packet_tools import encode, output
 from plain_reader import Pack
@@ -232,3 +233,21 @@ def test_a_video_that_changes(videos, tmp_path):
                  "0/1")
     assert result.code == 1
     assert "1.mov: changed since the plan was made" in result.message()
+
+
+def test_into_a_bucket(videos, shards, tmp_path):
+    """Also by tasks, which share the plan there."""
+    with serve() as server:
+        bucket = filled(server, tmp_path / "home", videos / "a", "none")
+        command = ("pack", videos, "-o", bucket.at("v.pen"), *SHARDS, "--mode", "keep")
+        bucket.good(*command)
+        bucket.good("verify", bucket.at("v.pen"))
+        found = bucket.good("info", bucket.at("v.pen"), "--json").json()["id"]
+        assert found == good("info", shards, "--json").json()["id"]
+        task = ("-o", bucket.at("t.pen"), "--task", "0/1")
+        bucket.good("plan", videos, *task[:2], "--mode", "keep")
+        other = bucket.run("pack", videos, *task)
+        assert "the plan was made with other sources or settings" in other.message()
+        bucket.good("pack", videos, *task, "--mode", "keep")
+        bucket.good("finalise", bucket.at("t.pen"))
+        assert bucket.good("info", bucket.at("t.pen"), "--json").json()["videos"]["frames"] == 320

@@ -299,8 +299,13 @@ int pen__assemble(const PenAssembly *a, PenError *reterr)
     int taken = pen__cond_init(&c.taken);
     int idle = pen__cond_init(&c.idle);
     int r = made == PEN_OK && taken == PEN_OK && idle == PEN_OK
-                ? run_crew(&c, n, reterr)
+                ? PEN_OK
                 : pen__fail_memory(reterr, WHERE, "threads");
+    if (r == PEN_OK && c.prepare.keep_videos)
+        r = pen__video_lists_new(&c.prepare.lists, reterr);
+    if (r == PEN_OK)
+        r = run_crew(&c, n, reterr);
+    pen__video_lists_free(&c.prepare.lists);
     if (idle == PEN_OK)
         pthread_cond_destroy(&c.idle);
     if (taken == PEN_OK)

@@ -9,7 +9,7 @@
 #include "codec/codec.h"
 #include "codec/jpeg/decoder/scan.h"
 #include "codec/jpeg/transcode/baseline.h"
-#include "ingest/video/video.h"
+#include "ingest/video/lists.h"
 #include "net/remote/remote.h"
 #include "pack/format/stored.h"
 
@@ -25,7 +25,8 @@ typedef struct PenPrepareSettings {
     int progressive;        /* a PenProgressive */
     int sixteen_bit;        /* a PenSixteenBit */
     int in_place;           /* images stay in their files */
-    int keep_videos;        /* videos are stored as they are */
+    int keep_videos;        /* videos are stored as they are, */
+    PenVideoLists *lists;   /* and their packets are listed here */
     PenVideoSettings video; /* of clips; its rate also applies to folders of frames */
     PenLimits limits;
     /* Working memory of a thread, made when it is needed; NULL: each image has its own. */

@@ -240,17 +240,16 @@ static int keep_listed(PenPrepared *p, uint32_t field, const PenPrepareSettings 
     return r;
 }
 
-/* What ended from outside is tried again: the packets are the same each time. */
 static int keep_video(PenPrepared *p, uint32_t field, const PenPrepareSettings *prepare,
                       const PenPart *part, PenError *reterr)
 {
-    PenVideoList list = {0};
-    int r = PEN_E_IO;
-    for (int i = 0; r == PEN_E_IO && i < TRIES; i++)
-        r = pen__video_list(&prepare->video, (const char *)p->blobs[field].data, &list, reterr);
-    if (r == PEN_OK)
-        r = keep_listed(p, field, prepare, part, &list, reterr);
-    pen__video_list_free(&list);
+    const PenVideoList *list = NULL;
+    int r = pen__video_lists_get(prepare->lists, &prepare->video,
+                                 (const char *)p->blobs[field].data, &list, reterr);
+    if (r < 0)
+        return r;
+    r = keep_listed(p, field, prepare, part, list, reterr);
+    pen__video_lists_put(prepare->lists, list);
     return r;
 }
 
