@@ -160,6 +160,15 @@ NOT_FOLLOWED = {
     "write pipeline=[{...}, ops.python(fn)]": "followed in test_py_python.py",
     "correct the function, or pass a larger timeout=": "followed in test_py_python.py",
     "of: it belongs to the operation; write": "followed in test_py_boxes.py",
+    "found more; split the video": HUGE,
+    "more than 2^27 bytes: cut it in a list with start and end": HUGE,
+    "; pack it with --mode encode, or convert it with ffmpeg":
+        "test_pack_videos_keep.py packs with both modes",
+    "found a video; load it with a clip operation": "test_video_kept.py loads such clips",
+    "choose frames that are closer together, or encode it with more key frames": HUGE,
+    "choose another one before the first video is decoded": C_API,
+    "install the video decoder of the same release": "needs two releases",
+    "leave --fps out and choose frames when loading": "followed in test_pack_videos_keep.py",
 }
 NO_ADVICE = {
     "cut boxes at the edges of what the result shows of the image",
