@@ -33,7 +33,8 @@ check() { # FILE
 }
 export -f check
 
-# Files for another kind of processor cannot be read here.
-find src video cli python -name '*.c' ! -name "*_$([ "$(uname -m)" = x86_64 ] && echo neon || echo avx*).c" |
+# Files for another kind of processor cannot be read here, and the simulated disk of the lab needs
+# FUSE, which CI does not install.
+find src video cli python -name '*.c' ! -name seek_disk.c ! -name "*_$([ "$(uname -m)" = x86_64 ] && echo neon || echo avx*).c" |
     sort | awk -v share="$share" -v turn="$turn" 'NR % share == turn' |
     xargs -P "$jobs" -I{} bash -c 'check {}'

@@ -160,6 +160,7 @@ static void read_packets(Reading *r, const uint8_t *whole)
     for (uint32_t i = 0; good && whole && i < needs.n_needs; i++) {
         const PenVideoNeed *need = &needs.needs[i];
         uint64_t from = 0, end = need->offset + need->bytes;
+        data.bytes = 0;
         MUST(pen__pack_read_video(&at, need->offset, end, &data, &from, &err));
         REQUIRE(from <= need->offset && from + data.bytes >= end);
         REQUIRE(memcmp(data.data, whole + from, data.bytes) == 0);

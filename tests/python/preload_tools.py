@@ -25,11 +25,11 @@ def memory_kib():
 def memory_files():
     """Memory files of ours that any process of this user has open: pid and inode."""
     found = set()
-    for folder in pathlib.Path("/proc").glob("[0-9]*/fd"):
-        try:
-            for link in folder.iterdir():
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:  # it may end meanwhile
+            for link in pathlib.Path("/proc", pid, "fd").iterdir():
                 if os.readlink(link).startswith("/memfd:penstock"):
-                    found.add((folder.parent.name, link.stat().st_ino))
+                    found.add((pid, link.stat().st_ino))
         except OSError:
             continue
     return found
