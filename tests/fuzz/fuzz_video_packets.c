@@ -17,7 +17,7 @@ static void fuzz_stream(const uint8_t *data, size_t bytes)
     copy[bytes] = 0;
     if (GOES(pen__stream_text_parse("video", copy, &text, &err))) {
         const PenVideoStream *s = &text.stream;
-        REQUIRE(s->codec >= 1 && s->codec <= PEN_CODED_LAST);
+        REQUIRE(s->codec >= 1 && s->codec <= PEN_VIDEO_LAST_CODEC);
         REQUIRE(s->container == PEN_CONTAINER_MP4 || s->container == PEN_CONTAINER_MATROSKA);
         REQUIRE(s->width && s->height && s->width <= PEN_MAX_VIDEO_SIDE);
         REQUIRE(s->height <= PEN_MAX_VIDEO_SIDE && s->tick_num && s->tick_den);

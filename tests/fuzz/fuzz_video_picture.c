@@ -15,7 +15,7 @@ static const char *take(PenPictureParser *p, Input *in, bool is_start, PenPictur
     const uint8_t *data = take_bytes(in, take_byte(in), &n);
     uint8_t *exact = copy_of(data, n);
     const char *wrong =
-        is_start ? pen__picture_start(p, (uint8_t)(1 + p->codec % PEN_CODED_LAST), exact, n)
+        is_start ? pen__picture_start(p, (uint8_t)(1 + p->codec % PEN_VIDEO_LAST_CODEC), exact, n)
                  : pen__picture_parse(p, exact, n, ret);
     free(exact);
     return wrong;
@@ -35,7 +35,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
         REQUIRE(!wrong || (strlen(wrong) > 8 && strlen(wrong) < 80));
         REQUIRE(pictures[0].shown == pictures[1].shown && pictures[0].shown <= 255);
         REQUIRE(pictures[0].is_key == pictures[1].is_key);
-        REQUIRE(!wrong || is_start || parsers[0].codec != PEN_CODED_MJPEG);
+        REQUIRE(!wrong || is_start || parsers[0].codec != PEN_VIDEO_MJPEG);
     }
     return 0;
 }

@@ -155,10 +155,10 @@ static void start_h264(PenPictureParser *p, bool high)
     put(&extra, 16, (set.n + 7) / 8);
     for (size_t i = 0; i < (set.n + 7) / 8; i++)
         put(&extra, 8, set.data[i]);
-    CHECK(!pen__picture_start(p, PEN_CODED_H264, extra.data, extra.n / 8));
-    CHECK(pen__picture_start(p, PEN_CODED_H264, extra.data, extra.n / 8 - 5));
-    CHECK(pen__picture_start(p, PEN_CODED_H264, extra.data, 6));
-    CHECK(!pen__picture_start(p, PEN_CODED_H264, extra.data, extra.n / 8));
+    CHECK(!pen__picture_start(p, PEN_VIDEO_H264, extra.data, extra.n / 8));
+    CHECK(pen__picture_start(p, PEN_VIDEO_H264, extra.data, extra.n / 8 - 5));
+    CHECK(pen__picture_start(p, PEN_VIDEO_H264, extra.data, 6));
+    CHECK(!pen__picture_start(p, PEN_VIDEO_H264, extra.data, extra.n / 8));
     CHECK_INT(p->length_bytes, 4);
 }
 
@@ -230,12 +230,12 @@ TEST(h264_start_codes)
     put(&set, 8, 0xff);
     add_unit(&b, &sequence, false);
     add_unit(&b, &set, false);
-    CHECK(!pen__picture_start(&p, PEN_CODED_H264, b.data, b.n / 8));
+    CHECK(!pen__picture_start(&p, PEN_VIDEO_H264, b.data, b.n / 8));
     CHECK_INT(p.length_bytes, 0);
     slice = h264_slice(false, 5, 0, 2, 1);
     add_unit(&b, &slice, false);
     CHECK_STR(parse(&p, &b, &found), "interlaced H.264 with a packet for each field");
-    CHECK(!pen__picture_start(&p, PEN_CODED_H264, NULL, 0)); /* parameter sets in the packet */
+    CHECK(!pen__picture_start(&p, PEN_VIDEO_H264, NULL, 0)); /* parameter sets in the packet */
     CHECK_STR(parse(&p, &b, &found), "interlaced H.264 with a packet for each field");
 }
 
@@ -245,7 +245,7 @@ TEST(h264_sequences)
         PenPictureParser p;
         Bits sequence = h264_sequence(i % 2, i / 2), b = {0};
         add_unit(&b, &sequence, false);
-        CHECK(!pen__picture_start(&p, PEN_CODED_H264, b.data, b.n / 8));
+        CHECK(!pen__picture_start(&p, PEN_VIDEO_H264, b.data, b.n / 8));
         CHECK(p.sequences[1].is_known && !p.sequences[0].is_known);
         CHECK_INT(p.sequences[1].has_planes, i % 2);
         CHECK_INT(p.sequences[1].has_fields, i / 2);
@@ -286,7 +286,7 @@ static void check_hevc(PenPictureParser *p, unsigned type, unsigned shown, bool 
 TEST(hevc_leading)
 {
     PenPictureParser p;
-    CHECK(!pen__picture_start(&p, PEN_CODED_HEVC, NULL, 0));
+    CHECK(!pen__picture_start(&p, PEN_VIDEO_HEVC, NULL, 0));
     check_hevc(&p, CRA, 1, true);
     check_hevc(&p, RASL, 0, false); /* nothing came before it */
     check_hevc(&p, TRAIL, 1, false);
@@ -320,7 +320,7 @@ TEST(hevc_refused)
     static const char hidden[] = "HEVC with pictures that are not shown";
     PenPictureParser p;
     Bits b = {0}, set, extra = {0};
-    CHECK(!pen__picture_start(&p, PEN_CODED_HEVC, NULL, 0));
+    CHECK(!pen__picture_start(&p, PEN_VIDEO_HEVC, NULL, 0));
     add_hevc(&b, IDR, true, true, 0);
     CHECK_PICTURE(&p, &b, 1, true); /* there are none before it */
     CHECK_WRONG(&p, &b, hidden);
@@ -338,18 +338,18 @@ TEST(hevc_refused)
         put(&extra, 16, (set.n + 7) / 8);
         for (size_t i = 0; i < (set.n + 7) / 8; i++)
             put(&extra, 8, set.data[i]);
-        const char *wrong = pen__picture_start(&p, PEN_CODED_HEVC, extra.data, extra.n / 8);
+        const char *wrong = pen__picture_start(&p, PEN_VIDEO_HEVC, extra.data, extra.n / 8);
         CHECK_STR(wrong ? wrong : "", flag ? hidden : "");
         b = (Bits){0};
         add_unit(&b, &set, false);
-        wrong = pen__picture_start(&p, PEN_CODED_HEVC, b.data, (b.n + 7) / 8);
+        wrong = pen__picture_start(&p, PEN_VIDEO_HEVC, b.data, (b.n + 7) / 8);
         CHECK_STR(wrong ? wrong : "", flag ? hidden : "");
     }
     static const size_t cuts[] = {22, 24, 27};
     for (size_t i = 0; i < PEN_LEN(cuts); i++)
-        CHECK_STR(pen__picture_start(&p, PEN_CODED_HEVC, extra.data, cuts[i]),
+        CHECK_STR(pen__picture_start(&p, PEN_VIDEO_HEVC, extra.data, cuts[i]),
                   "an HEVC configuration that is cut off");
-    CHECK(!pen__picture_start(&p, PEN_CODED_HEVC, NULL, 0));
+    CHECK(!pen__picture_start(&p, PEN_VIDEO_HEVC, NULL, 0));
     b = (Bits){0};
     set = hevc_set(true);
     add_unit(&b, &set, false);
@@ -362,7 +362,7 @@ TEST(vp8)
 {
     PenPictureParser p;
     Bits b = {.data = {0x10}, .n = 24};
-    CHECK(!pen__picture_start(&p, PEN_CODED_VP8, NULL, 0));
+    CHECK(!pen__picture_start(&p, PEN_VIDEO_VP8, NULL, 0));
     CHECK_PICTURE(&p, &b, 1, true);
     b.data[0] = 0x11;
     CHECK_PICTURE(&p, &b, 1, false);
@@ -399,7 +399,7 @@ TEST(vp9)
                   {VP9_HIDDEN, 0, false}, {VP9_AGAIN, 1, false},     {0xb1, 1, true},
                   {0xb4, 1, false}};
     Bits b;
-    CHECK(!pen__picture_start(&p, PEN_CODED_VP9, NULL, 0));
+    CHECK(!pen__picture_start(&p, PEN_VIDEO_VP9, NULL, 0));
     for (size_t i = 0; i < PEN_LEN(frames); i++) {
         b = (Bits){.data = {(uint8_t)frames[i].byte}, .n = 16};
         CHECK_PICTURE(&p, &b, frames[i].shown, frames[i].key);
@@ -456,7 +456,7 @@ TEST(av1)
                  {{AV1_SHOWN, AV1_AGAIN}, 2, 2, false}};
     PenPictureParser p;
     Bits b;
-    CHECK(!pen__picture_start(&p, PEN_CODED_AV1, NULL, 0));
+    CHECK(!pen__picture_start(&p, PEN_VIDEO_AV1, NULL, 0));
     for (size_t i = 0; i < PEN_LEN(cases); i++) {
         b = temporal_unit(cases[i].frames, cases[i].n);
         CHECK_PICTURE(&p, &b, cases[i].shown, cases[i].key);
@@ -518,7 +518,7 @@ TEST(mpeg4)
     for (int all = 0; all < 2; all++) {
         PenPictureParser p;
         Bits b = mpeg4_layer(all);
-        CHECK(!pen__picture_start(&p, PEN_CODED_MPEG4, b.data, b.n / 8));
+        CHECK(!pen__picture_start(&p, PEN_VIDEO_MPEG4, b.data, b.n / 8));
         CHECK_INT(p.time_bits, 15);
         add_mpeg4(&b, 0, true);
         CHECK_PICTURE(&p, &b, 1, true);
@@ -652,27 +652,27 @@ TEST(sizes)
     for (int kind = 0; kind < 3; kind++) {
         a = vp9_size(kind, 200);
         b = vp9_size(kind, 201);
-        check_size(PEN_CODED_VP9, &a, &b);
+        check_size(PEN_VIDEO_VP9, &a, &b);
     }
     a = av1_size(200);
     b = av1_size(201);
-    check_size(PEN_CODED_AV1, &a, &b);
+    check_size(PEN_VIDEO_AV1, &a, &b);
     a = hevc_size(200);
     b = hevc_size(201);
-    check_size(PEN_CODED_HEVC, &a, &b);
+    check_size(PEN_VIDEO_HEVC, &a, &b);
     a = jpeg_size(200);
     b = jpeg_size(201);
-    check_size(PEN_CODED_MJPEG, &a, &b);
+    check_size(PEN_VIDEO_MJPEG, &a, &b);
     a = vp8_size(200);
     b = vp8_size(201);
-    check_size(PEN_CODED_VP8, &a, &b);
+    check_size(PEN_VIDEO_VP8, &a, &b);
 }
 
 TEST(mjpeg)
 {
     PenPictureParser p;
     Bits b = {.n = 8};
-    CHECK(!pen__picture_start(&p, PEN_CODED_MJPEG, NULL, 0));
+    CHECK(!pen__picture_start(&p, PEN_VIDEO_MJPEG, NULL, 0));
     CHECK_PICTURE(&p, &b, 1, true);
 }
 

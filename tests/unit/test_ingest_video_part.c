@@ -142,7 +142,7 @@ static void make_large(HelpVideo *v)
     *v = (HelpVideo){.n = 100, .payload_bytes = LARGE};
     v->stream = (PenVideoStream){.width = 8,
                                  .height = 8,
-                                 .codec = PEN_CODED_VP9,
+                                 .codec = PEN_VIDEO_VP9,
                                  .orientation = 1,
                                  .depth = 8,
                                  .tick_num = 1,

@@ -132,7 +132,7 @@ static PenVideoPacket *make_many(uint32_t bytes, uint32_t key_every)
 
 static const PenVideoStream stream = {.width = 64,
                                       .height = 48,
-                                      .codec = PEN_CODED_H264,
+                                      .codec = PEN_VIDEO_H264,
                                       .container = PEN_CONTAINER_MP4,
                                       .orientation = 1,
                                       .matrix = 2,

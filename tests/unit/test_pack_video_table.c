@@ -318,7 +318,7 @@ static HelpVideo small_video(void)
 {
     HelpVideo v = {.stream = {.width = 64,
                               .height = 48,
-                              .codec = PEN_CODED_H264,
+                              .codec = PEN_VIDEO_H264,
                               .container = PEN_CONTAINER_MP4,
                               .orientation = 6,
                               .depth = 8,

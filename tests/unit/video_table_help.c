@@ -100,7 +100,7 @@ void help_video(uint64_t *state, HelpVideo *v)
     uint32_t n = 1 + (uint32_t)help_random(state, help_random(state, 4) ? HELP_PACKETS : 8);
     v->stream = (PenVideoStream){.width = 1 + (uint32_t)help_random(state, 4000),
                                  .height = 1 + (uint32_t)help_random(state, 4000),
-                                 .codec = (uint8_t)(1 + help_random(state, PEN_CODED_LAST)),
+                                 .codec = (uint8_t)(1 + help_random(state, PEN_VIDEO_LAST_CODEC)),
                                  .container = (uint8_t)help_random(state, 5),
                                  .orientation = (uint8_t)(1 + help_random(state, 8)),
                                  .range = (uint8_t)help_random(state, 3),

@@ -48,11 +48,11 @@ const char *pen__picture_start(PenPictureParser *p, uint8_t codec, const uint8_t
     PenPicture set = {0};
     const char *wrong = NULL;
     *p = (PenPictureParser){.codec = codec, .is_broken = true};
-    if (codec == PEN_CODED_H264)
+    if (codec == PEN_VIDEO_H264)
         wrong = pen__h264_start(p, extra, bytes);
-    else if (codec == PEN_CODED_HEVC)
+    else if (codec == PEN_VIDEO_HEVC)
         wrong = pen__hevc_start(p, extra, bytes, &set);
-    else if (codec == PEN_CODED_MPEG4)
+    else if (codec == PEN_VIDEO_MPEG4)
         wrong = pen__mpeg4_parse(p, extra, bytes, &set);
     return wrong ? wrong : check_size(p, &set);
 }
@@ -61,17 +61,17 @@ static const char *parse_codec(PenPictureParser *p, const uint8_t *data, size_t 
                                PenPicture *ret)
 {
     switch (p->codec) {
-    case PEN_CODED_H264:
+    case PEN_VIDEO_H264:
         return pen__h264_parse(p, data, bytes, ret);
-    case PEN_CODED_HEVC:
+    case PEN_VIDEO_HEVC:
         return pen__hevc_parse(p, data, bytes, ret);
-    case PEN_CODED_VP9:
+    case PEN_VIDEO_VP9:
         return pen__vp9_parse(data, bytes, ret);
-    case PEN_CODED_AV1:
+    case PEN_VIDEO_AV1:
         return pen__av1_parse(p, data, bytes, ret);
-    case PEN_CODED_MPEG4:
+    case PEN_VIDEO_MPEG4:
         return pen__mpeg4_parse(p, data, bytes, ret);
-    case PEN_CODED_VP8:
+    case PEN_VIDEO_VP8:
         return parse_vp8(data, bytes, ret);
     default: /* MJPEG */
         *ret = (PenPicture){.shown = 1, .is_key = true};

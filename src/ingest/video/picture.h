@@ -17,7 +17,7 @@ typedef struct PenPicture {
 
 /* What earlier packets and the codec's configuration say. */
 typedef struct PenPictureParser {
-    uint8_t codec;          /* PEN_CODED_* */
+    uint8_t codec;          /* PEN_VIDEO_* */
     uint32_t width, height; /* of all pictures; 0: not known yet */
     uint8_t length_bytes;   /* H.264, HEVC: before each NAL unit; 0: start codes */
     struct {                /* H.264: sequence parameter sets */

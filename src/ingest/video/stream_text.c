@@ -100,10 +100,10 @@ static int take_container(const char *name, const char *text, PenVideoStream *s,
 
 static int take_codec(const char *name, const char *text, PenVideoStream *s, PenError *reterr)
 {
-    static const Named codecs[] = {{"h264", PEN_CODED_H264},   {"hevc", PEN_CODED_HEVC},
-                                   {"vp9", PEN_CODED_VP9},     {"av1", PEN_CODED_AV1},
-                                   {"mpeg4", PEN_CODED_MPEG4}, {"mjpeg", PEN_CODED_MJPEG},
-                                   {"vp8", PEN_CODED_VP8}};
+    static const Named codecs[] = {{"h264", PEN_VIDEO_H264},   {"hevc", PEN_VIDEO_HEVC},
+                                   {"vp9", PEN_VIDEO_VP9},     {"av1", PEN_VIDEO_AV1},
+                                   {"mpeg4", PEN_VIDEO_MPEG4}, {"mjpeg", PEN_VIDEO_MJPEG},
+                                   {"vp8", PEN_VIDEO_VP8}};
     char value[VALUE_BYTES];
     find_text(text, STREAM "codec_name", value);
     if (!*value)

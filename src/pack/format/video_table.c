@@ -75,7 +75,7 @@ PenVideoTable pen__video_table_open(const uint8_t *data, uint64_t bytes, uint64_
 
 static const char *check_stream(const PenVideoStream *s)
 {
-    if (s->codec < 1 || s->codec > PEN_CODED_LAST || s->container > PEN_CONTAINER_LAST)
+    if (s->codec < 1 || s->codec > PEN_VIDEO_LAST_CODEC || s->container > PEN_CONTAINER_LAST)
         return "unknown codec or container of a video";
     if (s->width < 1 || s->width > PEN_MAX_VIDEO_SIDE || s->height < 1 ||
         s->height > PEN_MAX_VIDEO_SIDE || s->orientation < 1 || s->orientation > 8)

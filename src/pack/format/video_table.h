@@ -7,20 +7,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <penstock/video.h>
+
 #include "base/error.h"
 #include "base/mem.h"
 #include "pack/format/place.h"
 
-enum { /* codecs, as stored in a video table */
-       PEN_CODED_H264 = 1,
-       PEN_CODED_HEVC = 2,
-       PEN_CODED_VP9 = 3,
-       PEN_CODED_AV1 = 4,
-       PEN_CODED_MPEG4 = 5, /* part 2 */
-       PEN_CODED_MJPEG = 6,
-       PEN_CODED_VP8 = 7,
-       PEN_CODED_LAST = PEN_CODED_VP8
-};
+/* A table has the codec as PEN_VIDEO_* of <penstock/video.h>. */
+enum { PEN_VIDEO_LAST_CODEC = PEN_VIDEO_VP8 };
 
 enum {                         /* containers, as stored in a video table */
        PEN_CONTAINER_PART = 0, /* the payload is a part of a file, and no file itself */
@@ -53,7 +47,7 @@ enum {
 /* The video stream of a file. */
 typedef struct PenVideoStream {
     uint32_t width, height; /* of decoded pictures, before the orientation is applied */
-    uint8_t codec;          /* PEN_CODED_* */
+    uint8_t codec;          /* PEN_VIDEO_* */
     uint8_t container;      /* PEN_CONTAINER_* */
     uint8_t orientation;    /* as EXIF, 1 to 8 */
     uint8_t range;          /* 0 not known, 1 limited, 2 full */

@@ -58,7 +58,7 @@ static int check_packets(const Making *m, uint64_t payload_bytes, PenError *rete
 
 static int check_stream(const PenVideoStream *s, PenError *reterr)
 {
-    if (s->codec < 1 || s->codec > PEN_CODED_LAST || s->container > PEN_CONTAINER_LAST ||
+    if (s->codec < 1 || s->codec > PEN_VIDEO_LAST_CODEC || s->container > PEN_CONTAINER_LAST ||
         s->orientation < 1 || s->orientation > 8 || s->range > 2 || !s->tick_num || !s->tick_den)
         return pen__fail(reterr, PEN_E_INVALID, WHERE,
                          "codec %u, container %u, orientation %u, range %u, time base %u/%u of a "

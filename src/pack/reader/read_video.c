@@ -10,7 +10,7 @@
 const char *pen_video_codec_name(int codec)
 {
     static const char *const names[] = {"?", "h264", "hevc", "vp9", "av1", "mpeg4", "mjpeg", "vp8"};
-    return codec > 0 && codec <= PEN_CODED_LAST ? names[codec] : "?";
+    return codec > 0 && codec <= PEN_VIDEO_LAST_CODEC ? names[codec] : "?";
 }
 
 const char *pen_video_suffix(int container)
