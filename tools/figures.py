@@ -88,15 +88,15 @@ def minutes_of(run):
     return last["seconds"] / 60 if "seconds" in last else run.minutes
 
 
-def forget(folder, commit):
-    """Removes a report, unless a run of this commit was interrupted, which then continues."""
+def forget(folder, paths):
+    """Removes a report, unless the run was interrupted and PATHS are as they were: it continues."""
     from penstock.lab.experiment import report
 
     if not (folder / report.NAME).exists():
         return
     lines = report.read(folder)
     begun = lines[0].get("versions", {}).get("commit")
-    if lines[-1]["kind"] == "end" or not begun or not commit.startswith(begun):
+    if lines[-1]["kind"] == "end" or not begun or record.changes_since(begun, paths):
         shutil.rmtree(folder)
 
 
@@ -143,7 +143,7 @@ def measure(run, extra, folder):
     words = [str(default_photos()) if word == "PHOTOS" else word
              for word in shlex.split(run.command)]
     if run.report:
-        forget(record.ROOT / run.report, record.git("rev-parse", "HEAD") or "")
+        forget(record.ROOT / run.report, run.paths)
     before, others, began = load(), cores_used(), time.monotonic()
     text, code = printed([*words, *extra])
     seconds, after = round(time.monotonic() - began, 1), load()

@@ -186,10 +186,13 @@ def way_of(run):
 
 def staleness(record):
     """Why a record no longer describes the code; None when it does."""
-    commit = record["commit"].split()[0]
+    return changes_since(record["commit"].split()[0], RECORDS[record["name"]].paths)
+
+
+def changes_since(commit, paths):
+    """Why what was measured at a commit is not the code of today; None when it is."""
     if git("merge-base", "--is-ancestor", commit, "HEAD") is None:
         return f"its commit {commit} is not in the history"
-    paths = RECORDS[record["name"]].paths
     later = git("rev-list", "--count", f"{commit}..HEAD", "--", *paths) or "0"
     if later != "0":
         return f"{later} commits have changed {', '.join(paths)} since {commit}"

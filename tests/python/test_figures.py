@@ -120,7 +120,7 @@ def line(kind, **more):
     return json.dumps({"kind": kind, **more}) + "\n"
 
 
-def test_the_table_of_a_lab_report(tmp_path):
+def test_the_table_of_a_lab_report(tmp_path, monkeypatch):
     """Of any verb: its own table, or the general one."""
     head = {"format": 1, "question": "mlperf", "name": "n", "parameters": {}, "inputs": [],
             "machine": {}, "versions": {"commit": "abc1234"}}
@@ -128,11 +128,16 @@ def test_the_table_of_a_lab_report(tmp_path):
     report.write_text(line("parameters", **head))
     with pytest.raises(figures.Failed, match="not complete"):
         figures.report_text(tmp_path)
-    figures.forget(tmp_path, "abc1234def")  # interrupted at this commit: it continues
+    changed = {("abc1234", "a.c"): None, ("abc1234", "b.c"): "1 commit has changed b.c"}
+    monkeypatch.setattr(record, "changes_since", lambda commit, paths: changed[commit, *paths])
+    figures.forget(tmp_path, ["a.c"])  # interrupted, and the code is the same: it continues
     assert report.exists()
+    figures.forget(tmp_path, ["b.c"])
+    assert not report.exists()
+    tmp_path.mkdir()
     report.write_text(line("parameters", **head) + line("end", load_after=1.0, other_cores=0.0))
     assert record.rows_of(figures.report_text(tmp_path))[0][0] == "workload"
-    figures.forget(tmp_path, "abc1234def")
+    figures.forget(tmp_path, ["a.c"])
     assert not report.exists()
     with pytest.raises(figures.Failed, match="cannot read report"):
         figures.report_text(tmp_path)
