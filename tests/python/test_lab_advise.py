@@ -59,6 +59,16 @@ def test_configurations_have_the_measured_figures(tmp_path):
         assert one.megabytes_for(3000) == pytest.approx(3000 * size / 1e6)
 
 
+def test_a_cell_of_two_runs_has_their_names(tmp_path):
+    one, other = ("penstock", "raw"), ("penstock", "jpeg90")
+    write(tmp_path / "a", {one: CELLS[one]}, name="a")
+    write(tmp_path / "b", {one: CELLS[one], other: CELLS[other]}, name="b")
+    found = configurations.from_reports(configurations.find([tmp_path]))
+    raw = "loader=penstock format=raw threads=2"
+    assert [made.name for made in found] == [f"{raw} (a)", f"{raw} (b)",
+                                             raw.replace("raw", "jpeg90")]
+
+
 def test_this_machine(tmp_path, capsys):
     code, out, _ = advise(capsys, write(tmp_path), "--rate", 3000)
     table = rows(out)

@@ -160,6 +160,11 @@ def test_rerun_from_the_first_line_alone(tmp_path):
         assert again[member] == old[member]
     assert old["inputs"][0]["samples"] == 9 and len(old["inputs"][0]["id"]) == 32
     assert lab("rerun", folder, cwd=tmp_path)[0] == 0
+    hostile = old | {"parameters": []}
+    (other / "first.jsonl").write_text(json.dumps(hostile) + "\n")
+    for verb in ("rerun", "resume"):
+        code, _, err = lab(verb, "first.jsonl", cwd=other)
+        assert code == 1 and "line 1: 'parameters': expected an object" in err
     assert report.changes(old, report.read(f"{folder}-2")[0]) == []
 
 

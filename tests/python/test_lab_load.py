@@ -149,11 +149,17 @@ def test_a_worker_that_dies_is_absent(tmp_path):
     spec = {**scenario.loaders()["synthetic"], "module": "nothing_of_that_name"}
     worker = workers.Worker("x", spec, workers.python_for(spec), tmp_path / "log")
     try:
-        with pytest.raises(environments.Absent, match="its process ended with 1"):
+        with pytest.raises(environments.Absent, match="its process ended with exit code 1"):
             worker.prepare({})
     finally:
         worker.stop()
     assert "nothing_of_that_name" in (tmp_path / "log").read_text()
+
+
+def test_how_a_process_ended():
+    assert workers.how_it_ended(3) == "its process ended with exit code 3"
+    assert workers.how_it_ended(-9).endswith("by SIGKILL: Linux does this when memory is short")
+    assert workers.how_it_ended(-11) == "its process was ended by SIGSEGV"
 
 
 def test_what_proc_shows_names_the_bottleneck():

@@ -161,7 +161,7 @@ def test_a_cold_storage_that_was_hardly_read_is_remarked(lines):
 
 
 def test_a_loader_that_fell_out_is_not_compared(lines):
-    lines.append(line("absent", "ffcv", reason="its process ended with -9"))
+    lines.append(line("absent", "ffcv", reason="its process was ended by SIGKILL"))
     (section,) = report.sections(lines)
     assert set(section.found) == {"penstock"} and set(section.absent) == {"dali", "ffcv"}
     assert report.comparison(section.found, "penstock", "ffcv") is None

@@ -7,7 +7,8 @@ import re
 
 import pytest
 from penstock.lab import LabError, _cli
-from penstock.lab.pages import checked, verdicts
+from penstock.lab.experiment import checked
+from penstock.lab.pages import verdicts
 
 pytest.importorskip("matplotlib")
 HOSTILE = "</title><script>alert(1)</script><img src=x onerror=a> | ![p](http://x/) \x00 $x$"

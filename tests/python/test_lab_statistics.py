@@ -36,6 +36,8 @@ def test_summary_of_known_values():
     assert found.sd == pytest.approx(math.sqrt(2 / 3))
     assert found.high - 10 == pytest.approx(3.1824 * found.sd / 2, rel=1e-4)
     assert found.low + found.high == pytest.approx(20.0)
+    assert summary([0.0, 1.0]).low == 0.0, "a rate is not negative"
+    assert summary([-1.0, 1.0]).low < -12.0
 
 
 def test_summary_of_one_value_has_no_interval():

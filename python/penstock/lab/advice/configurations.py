@@ -9,12 +9,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..errors import LabError
-from ..experiment import report, results
+from ..experiment import checked, report, results
 from ..experiment.question import Cell
 from ..experiment.report import Line
 from ..experiment.statistics import Summary, summary
 from ..experiment.sweep import label
-from ..pages import checked
 
 # Loaders that read nothing: they show what the rest of a loop allows.
 CEILINGS = ("synthetic",)
@@ -31,10 +30,11 @@ class Configuration:
     image_bytes: float
     bottleneck: str
     batch: int
+    run: str = ""  # of several runs that have this cell
 
     @property
     def name(self) -> str:
-        return label(self.cell)
+        return label(self.cell) + (f" ({self.run})" if self.run else "")
 
     @property
     def is_penstock(self) -> bool:
@@ -109,9 +109,16 @@ def warnings(reports: list[list[Line]]) -> list[str]:
             for text in results.all_warnings(lines)]
 
 
+def _told_apart(found: list[tuple[str, Configuration]]) -> list[Configuration]:
+    """Those that several runs measured have the names of the runs."""
+    names = [one.name for _, one in found]
+    return [dataclasses.replace(one, run=run) if names.count(one.name) > 1 else one
+            for run, one in found]
+
+
 def from_reports(reports: list[list[Line]], where: Sequence[str] = ()) -> list[Configuration]:
     found = [
-        made
+        (str(lines[0]["name"]), made)
         for lines in reports
         for cell in results.cells(lines).values()
         if cell.get("loader") not in CEILINGS and matches(cell, where)
@@ -121,4 +128,4 @@ def from_reports(reports: list[list[Line]], where: Sequence[str] = ()) -> list[C
         axes = dict.fromkeys(axis for lines in reports for cell in results.cells(lines).values()
                              for axis in cell)
         raise LabError(f"no measured cell matches; the reports have the axes {', '.join(axes)}")
-    return found
+    return _told_apart(found)

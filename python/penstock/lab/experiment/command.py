@@ -20,7 +20,7 @@ import time
 from typing import Any
 
 from ..errors import LabError
-from . import machine, parameters, report, results, sweep
+from . import checked, machine, parameters, report, results, sweep
 from .progress import Progress
 from .question import Question
 
@@ -114,6 +114,6 @@ def run(question: str, options: argparse.Namespace) -> int:
 
 def from_report(place: str) -> tuple[str, parameters.Base, dict[str, Any]]:
     """The question, the parameters and the first line of a report."""
-    head = report.read(place)[0]
+    head = checked.read(report.path_of(place))[0]
     kind = module(head["question"]).Parameters
     return head["question"], parameters.from_dict(kind, head["parameters"]), head

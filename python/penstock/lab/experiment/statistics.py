@@ -12,7 +12,8 @@ CONFIDENCE = 0.95
 
 
 class Summary(NamedTuple):
-    """low and high bound the 95 % interval of the mean. With n = 1, sd, low and high are NaN."""
+    """low and high bound the 95 % interval of the mean. With n = 1, sd, low and high are NaN. The
+    interval of values that are not negative starts at 0 at the lowest."""
 
     n: int
     mean: float
@@ -87,7 +88,8 @@ def summary(values: Sequence[float]) -> Summary:
         return Summary(1, float(values[0]), math.nan, math.nan, math.nan)
     mean, variance = _mean_and_variance(values)
     half = t_quantile(n - 1) * math.sqrt(variance / n)
-    return Summary(n, mean, math.sqrt(variance), mean - half, mean + half)
+    low = mean - half if min(values) < 0 else max(mean - half, 0.0)
+    return Summary(n, mean, math.sqrt(variance), low, mean + half)
 
 
 def difference(a: Sequence[float], b: Sequence[float]) -> Difference:

@@ -63,6 +63,15 @@ def result_of(answer: dict[str, Any], log: pathlib.Path) -> dict[str, Any]:
     return answer
 
 
+def how_it_ended(code: int) -> str:
+    """Of a process that gave no answer."""
+    if code >= 0:
+        return f"its process ended with exit code {code}"
+    name = signal.Signals(-code).name
+    hint = ": Linux does this when memory is short" if name == "SIGKILL" else ""
+    return f"its process was ended by {name}{hint}"
+
+
 def ask_once(command: list[Any], task: dict[str, Any], seconds: float, log: pathlib.Path,
              env: dict[str, str] | None = None) -> dict[str, Any]:
     """The answer of a process of its own to one task; what it started ends with it."""
@@ -76,7 +85,7 @@ def ask_once(command: list[Any], task: dict[str, Any], seconds: float, log: path
     finally:
         end_session(child)
     if not text:
-        raise Absent(f"its process ended with {child.returncode} (log: {log})")
+        raise Absent(f"{how_it_ended(child.returncode)} (log: {log})")
     return result_of(json.loads(text), log)
 
 
@@ -126,8 +135,7 @@ class Worker:
             raise Absent(f"no answer in time (log: {self.log})")
         line = stdout.readline()
         if not line:
-            code = self.process.wait()
-            raise Absent(f"its process ended with {code} (log: {self.log})")
+            raise Absent(f"{how_it_ended(self.process.wait())} (log: {self.log})")
         answer: dict[str, Any] = json.loads(line)
         return answer
 

@@ -9,11 +9,10 @@ import sys
 
 from .. import tables
 from ..errors import LabError
-from ..experiment import report, results
+from ..experiment import checked, report, results
 from ..experiment.report import Line
 from ..experiment.statistics import difference, summary
 from ..experiment.sweep import label
-from ..pages import checked
 
 HELP = """Compares the cells that two reports share.
 

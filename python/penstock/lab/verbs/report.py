@@ -7,7 +7,8 @@ import argparse
 import pathlib
 
 from ..errors import LabError
-from ..pages import Block, Text, checked
+from ..experiment import checked
+from ..pages import Block, Text
 from ..pages import run as run_page
 from ..pages.write import write
 

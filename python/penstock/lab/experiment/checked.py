@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports that a page can show. A report is input from anywhere: each field that a page uses is
-checked here, and an error names the file and the line."""
+"""Reports that were checked. A report is input from anywhere: each field that is used is checked
+here, and an error names the file and the line."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ..errors import LabError
-from ..experiment import report
-from ..experiment.report import Line
+from . import report
+from .report import Line
 
 LARGEST_REPORT = 256 << 20  # bytes
 _LARGEST = 1e18
