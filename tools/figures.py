@@ -88,16 +88,23 @@ def minutes_of(run):
     return last["seconds"] / 60 if "seconds" in last else run.minutes
 
 
-def forget(folder, paths):
-    """Removes a report, unless the run was interrupted and PATHS are as they were: it continues."""
+def continues(folder, paths):
+    """Whether a report is of an interrupted run, and PATHS are as they were."""
     from penstock.lab.experiment import report
 
-    if not (folder / report.NAME).exists():
-        return
     lines = report.read(folder)
     begun = lines[0].get("versions", {}).get("commit")
-    if lines[-1]["kind"] == "end" or not begun or record.changes_since(begun, paths):
+    return lines[-1]["kind"] != "end" and begun and not record.changes_since(begun, paths)
+
+
+def forget(run, command):
+    """Removes the report of a run, unless this command was interrupted and can continue."""
+    folder, last = record.ROOT / run.report, WORK / f"{run.name}.command"
+    same = last.exists() and last.read_text(encoding="utf-8") == command
+    if folder.exists() and not (same and continues(folder, run.paths)):
         shutil.rmtree(folder)
+    WORK.mkdir(parents=True, exist_ok=True)
+    last.write_text(command, encoding="utf-8")
 
 
 def report_text(folder):
@@ -143,7 +150,7 @@ def measure(run, extra, folder):
     words = [str(default_photos()) if word == "PHOTOS" else word
              for word in shlex.split(run.command)]
     if run.report:
-        forget(record.ROOT / run.report, run.paths)
+        forget(run, shlex.join([*words, *extra]))
     before, others, began = load(), cores_used(), time.monotonic()
     text, code = printed([*words, *extra])
     seconds, after = round(time.monotonic() - began, 1), load()

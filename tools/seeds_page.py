@@ -39,12 +39,20 @@ def refusal(lines):
     return None
 
 
+def command_of(head):
+    """As it can be run elsewhere."""
+    words = list(head["command"])
+    if "--photos" in words[:-1]:
+        words[words.index("--photos") + 1] = "DIR"
+    return shlex.join(words)
+
+
 def about(lines):
     head, end = lines[0], lines[-1]
     machine, versions = head["machine"], head["versions"]
     minutes = sum(line.get("seconds", 0.0) for line in lines if line["kind"] == "turn") / 60
     load = f"{machine['load_before']} before and {end.get('load_after', '?')} after the run"
-    return (f"`{shlex.join(head['command'])}` at {versions.get('commit') or 'unknown'}, "
+    return (f"`{command_of(head)}` at {versions.get('commit') or 'unknown'}, "
             f"{head['date'][:10]}, {machine['cpu']}, {machine['cores']} cores, "
             f"{machine['memory_gb']} GB, Linux {machine['kernel']}; load average {load}. "
             f"It took {minutes:.0f} minutes.")

@@ -120,27 +120,43 @@ def line(kind, **more):
     return json.dumps({"kind": kind, **more}) + "\n"
 
 
-def test_the_table_of_a_lab_report(tmp_path, monkeypatch):
+HEAD = {"format": 1, "question": "mlperf", "name": "n", "parameters": {}, "inputs": [],
+        "machine": {}, "versions": {"commit": "abc1234"}}
+END = {"load_after": 1.0, "other_cores": 0.0}
+
+
+def test_the_table_of_a_lab_report(tmp_path):
     """Of any verb: its own table, or the general one."""
-    head = {"format": 1, "question": "mlperf", "name": "n", "parameters": {}, "inputs": [],
-            "machine": {}, "versions": {"commit": "abc1234"}}
     report = tmp_path / "report.jsonl"
-    report.write_text(line("parameters", **head))
-    with pytest.raises(figures.Failed, match="not complete"):
-        figures.report_text(tmp_path)
-    changed = {("abc1234", "a.c"): None, ("abc1234", "b.c"): "1 commit has changed b.c"}
-    monkeypatch.setattr(record, "changes_since", lambda commit, paths: changed[commit, *paths])
-    figures.forget(tmp_path, ["a.c"])  # interrupted, and the code is the same: it continues
-    assert report.exists()
-    figures.forget(tmp_path, ["b.c"])
-    assert not report.exists()
-    tmp_path.mkdir()
-    report.write_text(line("parameters", **head) + line("end", load_after=1.0, other_cores=0.0))
-    assert record.rows_of(figures.report_text(tmp_path))[0][0] == "workload"
-    figures.forget(tmp_path, ["a.c"])
-    assert not report.exists()
     with pytest.raises(figures.Failed, match="cannot read report"):
         figures.report_text(tmp_path)
+    report.write_text(line("parameters", **HEAD))
+    with pytest.raises(figures.Failed, match="not complete"):
+        figures.report_text(tmp_path)
+    report.write_text(line("parameters", **HEAD) + line("end", **END))
+    assert record.rows_of(figures.report_text(tmp_path))[0][0] == "workload"
+
+
+def test_an_interrupted_run_continues(top, monkeypatch):
+    """If it is the same command, of the same code."""
+    run = record.runs_of(RUNS.replace('"show first"', '"show first"\nreport = "out"'))[0]
+    report, changed = top / "out" / "report.jsonl", []
+    monkeypatch.setattr(record, "changes_since", lambda *_: changed)
+
+    def is_kept(command, *lines):
+        report.parent.mkdir(exist_ok=True)
+        report.write_text("".join(lines))
+        figures.forget(run, command)
+        return report.exists()
+
+    begun, end = line("parameters", **HEAD), line("end", **END)
+    assert not is_kept("show first", begun)  # nobody knows what began it
+    assert is_kept("show first", begun)
+    assert not is_kept("show first --rounds 1", begun)
+    assert not is_kept("show first", begun) and is_kept("show first", begun)
+    assert not is_kept("show first", begun, end)
+    changed.append("1 commit has changed src")
+    assert not is_kept("show first", begun)
 
 
 def test_each_record_has_one_block_and_each_path_exists():

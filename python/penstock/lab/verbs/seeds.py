@@ -110,6 +110,18 @@ def _timeline(waits: dict[str, Any]) -> Picture:
     return Picture(drawn.svg(), "Steps and waits of the simulated accelerator, by loader.")
 
 
+def _notes(figures: list[tuple[str, dict[str, Any]]]) -> list[Text]:
+    """What several figures share is said once."""
+    sharing: dict[str, list[str]] = {}  # a sentence: the figures that have it
+    for short, figure in figures:
+        for sentence in filter(None, str(figure.get("note") or "").split(". ")):
+            sharing.setdefault(sentence, []).append(short)
+    said: dict[str, list[str]] = {}  # figures: their sentences
+    for sentence, shorts in sharing.items():
+        said.setdefault(", ".join(shorts), []).append(sentence)
+    return [Text(f"{shorts}: {'. '.join(sentences)}.") for shorts, sentences in said.items()]
+
+
 def _document(name: str, turn: Line) -> list[Block]:
     document = module(name)
     figures = _named(name, turn)
@@ -117,11 +129,7 @@ def _document(name: str, turn: Line) -> list[Block]:
                           Table(HEADER, [_row(*named) for named in figures])]
     found += [Text(f"{short} is worse than published: {figure['why']}.")
               for short, figure in figures if figure.get("why")]
-    notes: dict[str, list[str]] = {}
-    for short, figure in figures:
-        if figure.get("note"):
-            notes.setdefault(str(figure["note"]), []).append(short)
-    found += [Text(f"{', '.join(shorts)}: {note}.") for note, shorts in notes.items()]
+    found += _notes(figures)
     if turn.get("waits"):
         found.append(_timeline(turn["waits"]))
     return [*found, Text("Repeat it:"), Command(f"{document.COMMAND} --photos DIR")]
