@@ -38,7 +38,7 @@ import sys
 
 import tomllib
 from common import floors, places, say
-from penstock.lab.loaders import chart, figures, report
+from penstock.lab.loaders import figures, report
 from penstock.lab.loaders.sets import Set
 from remote import kept_tables, stores, tables
 from remote.kept import Kept
@@ -107,8 +107,7 @@ def do_latency(options):
     say(f"{options.verb}: {setting['title']}, {stock.samples:,} samples, {options.rounds} rounds")
     with stores.Servers(stores.ceph(), setting["delay_ms"], setting["other_core"]) as servers:
         lines = [head, *Latency(setting, loaders(), stock, servers, options).all()]
-    out = keep(options.name or options.verb, lines, tables.latency_markdown(lines))
-    chart.write(chart.of_run(lines, tables.results(lines)[0]), out.with_suffix(".svg"))
+    keep(options.name or options.verb, lines, tables.latency_markdown(lines))
     return 0 if ratios_reached(lines) else 1
 
 

@@ -30,6 +30,7 @@ import time
 import record
 
 MOST_LOAD = 0.5
+MOST_STOLEN = 0.1  # cores
 WAIT_S, PROBE_S = 180, 5
 WORK = record.ROOT / "build" / "figures"
 
@@ -42,18 +43,20 @@ def default_photos():
 # ---- the load of the machine -----------------------------------------------------------------
 
 
-def busy_seconds():
-    """Of all cores together, since the machine started."""
+def processor_seconds():
+    """Since the machine started: of all processes together, and what the host of a virtual machine
+    gave to others while they could have run ("steal")."""
     line = pathlib.Path("/proc/stat").read_text(encoding="ascii").split("\n", 1)[0]
-    user, nice, system, _, _, *interrupts = map(int, line.split()[1:8])
-    return sum((user, nice, system, *interrupts)) / os.sysconf("SC_CLK_TCK")
+    user, nice, system, _, _, irq, soft, stolen = map(int, line.split()[1:9])
+    ticks = os.sysconf("SC_CLK_TCK")
+    return (user + nice + system + irq + soft) / ticks, stolen / ticks
 
 
 def cores_used(seconds=PROBE_S):
     """By other programs: this one sleeps."""
-    began, before = time.monotonic(), busy_seconds()
+    began, before = time.monotonic(), processor_seconds()[0]
     time.sleep(seconds)
-    return round((busy_seconds() - before) / (time.monotonic() - began), 2)
+    return round((processor_seconds()[0] - before) / (time.monotonic() - began), 2)
 
 
 def load():
@@ -152,13 +155,18 @@ def measure(run, extra, folder):
     if run.report:
         forget(run, shlex.join([*words, *extra]))
     before, others, began = load(), cores_used(), time.monotonic()
+    stolen = processor_seconds()[1]
     text, code = printed([*words, *extra])
     seconds, after = round(time.monotonic() - began, 1), load()
+    stolen = round((processor_seconds()[1] - stolen) / max(seconds, 0.1), 2)
+    if stolen > MOST_STOLEN:
+        print(f"warning: the host of this virtual machine took {stolen} cores during the run. "
+              "Measure again later.", flush=True)
     if run.report:
         text = report_text(record.ROOT / run.report)
     figures = tables_of(run, text, code)
     state = {"load": before, "load_after": after, "others": [others, cores_used()],
-             "seconds": seconds}
+             "stolen": stolen, "seconds": seconds}
     for name, rows in figures.items():
         record.write(name, rows, folder, **state)
         if run.picture:

@@ -118,7 +118,7 @@ def commit():
 def write(name, rows, folder=FOLDER, **more):
     """Keeps a table: rows of texts, the first of which has the names of the columns. MORE is kept
     beside it: load and load_after (load averages), others (cores that other programs used before
-    and after), seconds (of the run)."""
+    and after), stolen (cores that the host of a virtual machine took), seconds (of the run)."""
     if name not in RECORDS:
         sys.exit(f"record.py: no record is called '{name}'; expected {', '.join(RECORDS)}")
     if len(rows) < 2:
@@ -144,8 +144,9 @@ def load_text(record):
         return ""
     if "load_after" not in record:
         return f", load average {record['load']} before the run"
+    stolen = f"; the host took {record['stolen']} cores" if record.get("stolen") else ""
     return (f",\nload average {record['load']} before the run and {record['load_after']} after it, "
-            "other programs used {} and {} cores".format(*record["others"]))
+            "other programs used {} and {} cores".format(*record["others"]) + stolen)
 
 
 def block_of(record):
@@ -308,6 +309,8 @@ def self_test(_):
         (load_text({"load": 0.1, "load_after": 1.9, "others": [0.02, 0.01]}),
          ",\nload average 0.1 before the run and 1.9 after it, "
          "other programs used 0.02 and 0.01 cores"),
+        (load_text({"load": 0, "load_after": 1, "others": [0, 0], "stolen": 0.3}).split("; ")[1],
+         "the host took 0.3 cores"),
         (with_records(filled, lambda _: record), filled),
         ("](../records/idle-time.svg)\n\n|" in block_of({**record, "name": "idle-time"}), True),
         ("](" in block_of({**record, "name": "pack-speed"}), False),

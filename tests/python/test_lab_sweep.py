@@ -142,7 +142,8 @@ def test_rates_are_samples_by_seconds():
 
 @pytest.mark.parametrize("load,other,message", [
     (0.1, 0.0, ""), (3.0, 0.0, "the load average was 3.00 before the run"),
-    (0.1, 0.8, "other processes used 0.80 cores during the run"),
+    (0.1, 0.8, "other processes, or the host of this virtual machine, used 0.80 cores during the "
+               "run"),
 ])
 def test_the_warning_of_a_busy_machine(load, other, message):
     lines = [{**HEAD, "kind": "parameters", "machine": {"load_before": load}},

@@ -64,13 +64,14 @@ def versions() -> dict[str, str]:
 
 
 def busy_seconds() -> float:
-    """Processor time of all processes since the machine started."""
+    """Processor time of all processes since the machine started, and of what the host of a virtual
+    machine gave to others meanwhile."""
     try:
         first = pathlib.Path("/proc/stat").read_text(encoding="ascii").splitlines()[0].split()
     except (OSError, IndexError):
         return 0.0
-    user, nice, system, _idle, _wait, irq, soft = map(int, first[1:8])
-    return (user + nice + system + irq + soft) / os.sysconf("SC_CLK_TCK")
+    user, nice, system, _idle, _wait, irq, soft, stolen = map(int, first[1:9])
+    return (user + nice + system + irq + soft + stolen) / os.sysconf("SC_CLK_TCK")
 
 
 def own_seconds() -> float:
@@ -84,5 +85,6 @@ def not_alone(load_before: float, other_cores: float) -> str:
     if load_before > BUSY_LOAD:
         reasons.append(f"the load average was {load_before:.2f} before the run")
     if other_cores > BUSY_CORES:
-        reasons.append(f"other processes used {other_cores:.2f} cores during the run")
+        reasons.append(f"other processes, or the host of this virtual machine, used "
+                       f"{other_cores:.2f} cores during the run")
     return " and ".join(reasons)

@@ -11,7 +11,7 @@ from xml.sax.saxutils import escape
 from .report import Section
 
 OURS, THEIRS, TEXT = "#158078", "#8b949e", "#6e7781"
-WIDTH, BARS_AT, BARS_WIDTH = 560, 194, 300  # narrow, so that a phone shows all of it
+WIDTH, BARS_AT, BARS_WIDTH = 560, 228, 266  # narrow, so that a phone shows all of it
 ROW, BAR, TOP, BOTTOM = 26, 16, 60, 50
 
 
