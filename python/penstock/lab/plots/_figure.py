@@ -20,7 +20,7 @@ COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#00
 # Color is never the only difference.
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 DASHES = ("-", "--", "-.", ":")
-HATCHES = ("", "///", "...", "xx", "\\\\\\", "++", "oo")
+HATCHES = ("", "///", "---", "xx", "\\\\\\", "++", "|||")  # of lines: dots make large files
 EDGE = "#333333"
 
 WIDTH = 7.0  # inches: 672 CSS pixels
