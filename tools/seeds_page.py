@@ -3,7 +3,7 @@
 """Writes the figures of a run of `penstock-lab seeds` into docs/explanation/published-figures.md.
 
     ./dev lab fashion --out build/bench
-    ./dev lab seeds --photos PHOTOS --out build/bench --name figures
+    ./dev lab seeds --photos PHOTOS --repeats 7 --out build/bench --name figures
     PYTHONPATH=build/python build/venv/bin/python tools/seeds_page.py build/bench/seeds/figures
 
 The figures go between the two marks of that page, and the plots to docs/records. A run that was not
