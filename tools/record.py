@@ -54,6 +54,7 @@ class Run:
     page: str | None = None
     picture: str | None = None
     alt: str | None = None
+    hide: list = dataclasses.field(default_factory=list)
 
     def __post_init__(self):
         self.tables = self.tables or {self.name: 1}
@@ -149,11 +150,18 @@ def load_text(record):
             "other programs used {} and {} cores".format(*record["others"]) + stolen)
 
 
+def without(rows, hidden):
+    """The columns with other names."""
+    kept = [i for i, name in enumerate(rows[0]) if name not in hidden]
+    return [[row[i] for i in kept] for row in rows]
+
+
 def block_of(record):
     run = RECORDS.get(record["name"])
+    rows = without(record["table"], run.hide if run else ())
     picture = (f"![{run.alt}](../records/{record['name']}.svg)\n\n" if run and run.picture else "")
     return (f"`{record['command']}` at {record['commit']}, {record['date']},\n"
-            f"{record['machine']}{load_text(record)}:\n\n{picture}{markdown(record['table'])}")
+            f"{record['machine']}{load_text(record)}:\n\n{picture}{markdown(rows)}")
 
 
 def doc_files():
@@ -302,6 +310,7 @@ def self_test(_):
         (rows_of(table), [["a", "b"], ["x", "1.5"], ["y", "12"]]),
         (markdown(rows_of(table)), "| a | b |\n|---|---:|\n| x | 1.5 |\n| y | 12 |\n"),
         (filled.count("| y | 12 |"), 1),
+        (without(rows_of(table), ["b"]), [["a"], ["x"], ["y"]]),
         ("old" in filled, False),
         (filled.startswith("a\n<!-- record n -->\n`c` at 1, d,\nm:\n\n|"), True),
         (rows_of("| no | head |\n\n" + table, 2), []),
