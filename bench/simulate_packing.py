@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compare `penstock simulate --pack` with a real job: plan, tasks and finalise in a Ceph gateway.
 
-    ./dev bench simulate packing [--samples N] [--tasks N] [--latency-ms MS] [--within 0.15]
+    ./dev bench simulate packing [--rounds N] [--samples N] [--tasks N] [--latency-ms MS]
+                                 [--within 0.15]
 
 The sources are photographs in the store, which HAProxy puts --latency-ms milliseconds away. Tasks
-run one after another. The processor times of a sample are measured first, by packing the same files
-from a local directory. Prints the seconds of both. Exit code 1: those of the plan, the tasks or
-finalise differ by more than --within.
+run one after another. The processor times of a sample are measured before each round, by packing
+the same files from a local directory; the simulation has their medians. Prints the seconds of both.
+Exit code 1: the median of the plan, the tasks or finalise differs by more than --within.
 """
 
 import argparse
@@ -16,6 +17,7 @@ import os
 import pathlib
 import resource
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -64,9 +66,9 @@ def fill(store, files, n):
                                                   Body=files[i % FILES]), range(n)))
 
 
-def real_job(far, top, args):
+def real_job(far, top, number, args):
     env = far.environment(HOME=str(top))
-    source, out = "s3://simulate/in", "s3://simulate/a.pen"
+    source, out = "s3://simulate/in", f"s3://simulate/{number}.pen"
     layout = ("--shard-bytes", args.shard_bytes, "--block-samples", args.block_samples)
     plan, _ = run("plan", source, "-o", out, *layout, env=env)
     tasks = sum(run("pack", source, "-o", out, *layout, "--task", f"{i}/{args.tasks}",
@@ -90,14 +92,15 @@ def simulate(args, sample_ms, write_ms):
     return json.loads(done.stdout)
 
 
-def compare(found, real, within):
+def compare(found, rounds, within):
     far = False
-    print("| phase | simulated s | measured s | ratio |\n|---|---:|---:|---:|")
-    for phase, seconds in real.items():
-        simulated = found["time"][phase + "_seconds"]
-        ratio = simulated / seconds
+    print("| phase | simulated s | measured s (min-max) | ratio |\n|---|---:|---:|---:|")
+    for phase in rounds[0]:
+        simulated, real = found["time"][phase + "_seconds"], [one[phase] for one in rounds]
+        ratio = simulated / statistics.median(real)
         far = far or abs(ratio - 1) > within
-        print(f"| {phase} | {simulated:.2f} | {seconds:.2f} | {ratio:.3f} |")
+        print(f"| {phase} | {simulated:.2f} | {statistics.median(real):.2f} ({min(real):.2f}-"
+              f"{max(real):.2f}) | {ratio:.3f} |")
     print(f"limited by {found['speed']['limited_by']}; the model is "
           f"{'further than' if far else 'within'} {within:.0%} {'from' if far else 'of'} the "
           "real run")
@@ -107,6 +110,7 @@ def compare(found, real, within):
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--samples", type=int, default=4000)
     parser.add_argument("--photos", type=pathlib.Path, default=places.default_photos())
     parser.add_argument("--tasks", type=int, default=2)
@@ -123,11 +127,15 @@ def main():
     args.sample_bytes = sum(map(len, files)) // FILES
     with tempfile.TemporaryDirectory(dir=os.environ.get("PENSTOCK_WORK")) as work:
         top = pathlib.Path(work)
-        sample_ms, write_ms = processor_times(files, top, 2000)
         with net_stage.Ceph() as store, net_stage.FarAway(store, args.latency_ms) as far:
             fill(store, files, args.samples)
-            real = real_job(far, top, args)
-    return compare(simulate(args, sample_ms, write_ms), real, args.within)
+            times, rounds = [], []
+            for number in range(args.rounds):
+                times.append(processor_times(files, top, 2000))
+                rounds.append(real_job(far, top, number, args))
+                print(f"round {number + 1} of {args.rounds}: {rounds[-1]}", file=sys.stderr)
+    sample_ms, write_ms = (statistics.median(column) for column in zip(*times))
+    return compare(simulate(args, sample_ms, write_ms), rounds, args.within)
 
 
 if __name__ == "__main__":
