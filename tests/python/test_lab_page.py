@@ -6,7 +6,7 @@ import json
 import re
 
 import pytest
-from penstock.lab import LabError, _cli
+from penstock.lab import LabError, _cli, shapes
 from penstock.lab.experiment import checked
 from penstock.lab.pages import verdicts
 
@@ -122,6 +122,17 @@ def test_simulated_is_beside_every_shaped_figure(tmp_path):
     table = [line for line in text.splitlines() if line.startswith(("| a", "| b"))]
     assert len(table) >= 4 and all("(simulated)" in line for line in table)
     assert "No winner" in text
+
+
+def test_the_state_of_the_page_cache_is_not_simulated(tmp_path):
+    rows = [head(), *turns("a", [100, 101]), *turns("b", [100, 102]), {"kind": "end"}]
+    for row in rows[1:-1]:
+        row["cell"]["storage"] = "warm"
+    check = shapes.Check("warm", "files in the page cache", 100, 100, "%", "mincore").record()
+    rows[1:1] = [{"kind": "shape", "cell": rows[1]["cell"], **check}]
+    write(tmp_path, rows)
+    _, text = page_of(tmp_path)
+    assert "simulated)" not in text and "are simulated" not in text
 
 
 def test_verdicts():

@@ -157,7 +157,8 @@ def test_the_warning_after_a_resume():
 
 
 def test_shapes_are_in_the_report_and_misses_are_warned_of(tmp_path):
-    check = {"shape": "disk=20MB/s", "what": "bandwidth", "asked": 20.0, "unit": "MB/s"}
+    check = {"shape": "disk=20MB/s", "what": "bandwidth", "asked": 20.0, "unit": "MB/s",
+             "simulated": True}
 
     class Arm(lab_fake.FakeArm):
         def shapes(self):

@@ -7,11 +7,11 @@ import statistics
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from .. import tables
+from .. import shapes, tables
 from ..experiment import results
 from ..experiment.report import Line
 from ..loaders import figures, scenario
-from ..loaders.report import REAL, comparison, spread, wanted_rows
+from ..loaders.report import comparison, spread, wanted_rows
 from . import turns
 
 BASE = "penstock"
@@ -80,7 +80,7 @@ class Section:
         chosen = self.parameters
         if self.task == "size":
             return f"size of {chosen['clips']:,} clips"
-        simulated = "" if self.storage in REAL else "simulated "
+        simulated = "simulated " if shapes.is_simulated(self.storage) else ""
         where = f"{simulated}storage {self.storage}"
         if self.task == "fetch":
             batch = [chosen["batch"], 3, turns.FRAMES, turns.SIZE, turns.SIZE]

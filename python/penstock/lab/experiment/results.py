@@ -77,7 +77,8 @@ def all_warnings(lines: list[Line]) -> list[str]:
     """What may have disturbed the figures of a run: simulated storage that misses its values, and
     other processes on the machine."""
     missed = [
-        f"simulated {line['shape']}: {line['what']}: {line['asked']:g} {line['unit']} requested, "
+        f"{'simulated ' if line.get('simulated') else ''}{line['shape']}: {line['what']}: "
+        f"{line['asked']:g} {line['unit']} requested, "
         f"{line['measured']:.4g} measured, which is more than 5 % off"
         for line in lines if line["kind"] == "shape" and not line["within"]
     ]

@@ -7,13 +7,12 @@ import json
 import pathlib
 from typing import Any
 
-from .. import tables
+from .. import shapes, tables
 from . import figures, scenario
 
 Line = dict[str, Any]
 Found = dict[str, Line]
 
-REAL = ("local", "warm", "cold")  # all other storage is simulated
 KEPT = 0.5  # of the stored data, less than which was read from the storage in an epoch
 # What the row's loader is when the base is that.
 OTHER = {"faster": "slower", "slower": "faster", "no winner": "no winner"}
@@ -179,7 +178,7 @@ def setting_text(section: Section) -> str:
     shown = dict(section.setting)
     source = f"{shown.pop('source')}, " if "source" in shown else ""
     side = f", longest side {shown['side']}" if shown["side"] else ""
-    simulated = "" if shown["storage"] in REAL else "simulated "
+    simulated = "simulated " if shapes.is_simulated(shown["storage"]) else ""
     return (f"{source}format {shown['format']}{side}, {simulated}storage {shown['storage']}, "
             f"{count_text(shown['threads'], 'thread')}")
 

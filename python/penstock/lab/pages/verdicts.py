@@ -7,24 +7,22 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from .. import shapes
 from ..experiment import results
 from ..experiment.question import Cell
 from ..experiment.report import Line
 from ..experiment.statistics import difference
 from ..experiment.sweep import key
 
-# Storages that are what they are; all others are simulated.
-_REAL = ("", "local", "warm", "cold")
-
 
 def is_simulated(lines: Sequence[Line], cell: Cell) -> bool:
     """A shaped storage, or a consumer of fixed time instead of a training."""
-    if str(cell.get("storage", cell.get("shape", ""))) not in _REAL or cell.get("simulated"):
+    storage = str(cell.get("storage", cell.get("shape", "")))
+    if shapes.is_simulated(storage) or cell.get("simulated"):
         return True
     wanted = key(cell)
     mine = (line for line in lines if "cell" in line and key(line["cell"]) == wanted)
-    return any(line.get("simulated") or line.get("consumer_ms") or line["kind"] == "shape"
-               for line in mine)
+    return any(line.get("simulated") or line.get("consumer_ms") for line in mine)
 
 
 def axes(cells: Iterable[Cell]) -> list[str]:

@@ -18,7 +18,7 @@ from .disk import Disk
 from .memory import Memory
 from .parse import GRAMMAR, parse
 from .seeks import Seeks
-from .shape import TOLERANCE, Check, Place, Shape
+from .shape import TOLERANCE, Check, Place, Shape, is_simulated
 from .store import Store, StorePlace
 
 __all__ = [
@@ -34,5 +34,6 @@ __all__ = [
     "Shape",
     "Store",
     "StorePlace",
+    "is_simulated",
     "parse",
 ]
