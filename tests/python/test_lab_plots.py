@@ -63,6 +63,16 @@ def test_names_that_are_too_long_are_cut():
     assert "n" * 47 + "\u2026" in texts(svg)
 
 
+@pytest.mark.parametrize("x, tick, other", [
+    ([5.39, 8.5, 17.5, 54.8], "17.5", "20"),
+    ([5.39, 8.5, 8.56, 54.8], "20", "8.56"),  # names of 8.5 and 8.56 would overlap
+])
+def test_names_of_ticks_do_not_overlap(x, tick, other):
+    one = plots.Series("a", x, [1.0] * len(x))
+    svg = plots.scatter("t", "x", "y", [one], scales=("log", "linear")).svg()
+    assert tick in texts(svg) and other not in texts(svg)
+
+
 def test_colors_are_not_the_only_difference():
     svg = plots.bars("t", "s", [plots.Bar("a", 1.0, group=str(i)) for i in range(7)]).svg()
     assert svg.count("<pattern") == 6  # the first one has no hatch

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -11,6 +12,7 @@ from . import _figure
 
 SCALES = ("linear", "log")
 FEW = 8  # values that an axis can name one by one
+APART = 0.08  # of the axis, which the names of two values need
 
 
 class Series(NamedTuple):
@@ -57,13 +59,21 @@ def _names(axes: Any, one: Series) -> None:
                       fontsize=8)
 
 
+def _can_be_named(values: Sequence[float]) -> bool:
+    """Whether sorted values are few, and so far apart on a logarithmic axis that their names do not
+    overlap."""
+    logs = [math.log(value) for value in values]
+    least = APART * (logs[-1] - logs[0]) if logs else 0.0
+    return len(values) <= FEW and all(b - a >= least for a, b in zip(logs, logs[1:]))
+
+
 def _ticks(axis: Any, scale: str, values: Sequence[float]) -> None:
-    """Plain numbers. On a logarithmic axis they are the values themselves where these are few."""
+    """Plain numbers. On a logarithmic axis they are the values themselves if these can be named."""
     from matplotlib.ticker import FixedLocator, LogLocator, NullLocator
 
     if scale == "log":
-        here = sorted(set(values))
-        axis.set_major_locator(FixedLocator(here) if len(here) <= FEW
+        here = sorted({value for value in values if value > 0})  # a log axis has no others
+        axis.set_major_locator(FixedLocator(here) if _can_be_named(here)
                                else LogLocator(subs=(1, 2, 5), numticks=12))
         axis.set_minor_locator(NullLocator())
     axis.set_major_formatter(lambda value, _: _figure.number(value))

@@ -137,7 +137,7 @@ def plot(lines: list[Line]) -> Picture | None:
     drawn = plots.scatter("Rate and distortion", "kB per image", "PSNR, dB", series,
                           scales=("log", "linear"),
                           note="Against the resized original. Numbers beside points: quality. "
-                          f"Without forms of {NEARLY_LOSSLESS} dB and more.")
+                          f"Encodings of {NEARLY_LOSSLESS} dB or more are not shown.")
     return Picture(drawn.svg(), "PSNR by bytes per image, for each codec and longest side.")
 
 
