@@ -14,7 +14,7 @@ void cli_pack_report_id(CliReport *report, const uint8_t id[16])
 
 void cli_pack_report_images(CliReport *report, const PenPackStats *stats)
 {
-    cli_report_list(report, "images");
+    cli_report_rare_list(report, "images");
     for (int codec = 0; codec < PEN_STORED_COUNT; codec++) {
         for (int how = 0; how < PEN_HOW_COUNT; how++) {
             if (stats->images[codec][how] == 0)

@@ -120,6 +120,13 @@ def test_a_killed_run_continues(videos, shards, tmp_path):
     assert files(pack) == files(shards)
 
 
+def test_info_has_no_line_for_images(shards):
+    lines = good("info", shards).out.splitlines()
+    assert not [line for line in lines if line.startswith("images")]
+    assert [line.split() for line in lines if line.startswith("  videos")] == [["videos", "4"]]
+    assert good("info", shards, "--json").json()["images"] == []
+
+
 def test_frames_stay_the_default(videos, tmp_path):
     good("pack", videos / "a", "-o", tmp_path / "v.pen")
     assert all(isinstance(clip, list) for clip in clips(tmp_path / "v.pen").values())
