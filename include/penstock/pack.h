@@ -219,6 +219,13 @@ PEN_NODISCARD PEN_API int pen_pack_image(PenPack *pack, uint64_t sample, uint32_
 PEN_NODISCARD PEN_API int pen_pack_frame_count(PenPack *pack, uint64_t sample, uint32_t field,
                                                uint32_t *ret_n, PenError *reterr);
 
+/** Returns the times of all frames of a clip, in nanoseconds: of a video from its first frame, of
+ * images as they were given. `buf` has room for `cap` numbers; ret_n receives how many there are.
+ * With `buf` NULL the call only returns their number. */
+PEN_NODISCARD PEN_API int pen_pack_frame_times(PenPack *pack, uint64_t sample, uint32_t field,
+                                               int64_t *buf, uint32_t cap, uint32_t *ret_n,
+                                               PenError *reterr);
+
 /** The n frames first, first + step, ... */
 typedef struct PenFrameRange {
     uint32_t first, step, n;

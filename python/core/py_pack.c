@@ -367,6 +367,46 @@ static PyObject *pack_frame_count(CorePack *self, PyObject *args)
     return finish(self, &w, r, &error, r < 0 ? NULL : PyLong_FromUnsignedLong(n));
 }
 
+static PyObject *number_list(const int64_t *numbers, uint32_t n)
+{
+    PyObject *list = PyList_New((Py_ssize_t)n);
+    for (uint32_t i = 0; list && i < n; i++) {
+        PyObject *number = PyLong_FromLongLong(numbers[i]);
+        if (!number || PyList_SetItem(list, (Py_ssize_t)i, number) < 0)
+            Py_CLEAR(list);
+    }
+    return list;
+}
+
+/* Of all frames of a clip. */
+static PyObject *pack_frame_times(CorePack *self, PyObject *args)
+{
+    PenError error = {0};
+    Request q = {0};
+    int64_t *times = NULL;
+    uint32_t n = 0;
+    int r;
+    if (!PyArg_ParseTuple(args, "KI", &q.sample, &q.field))
+        return NULL;
+    PenPack *pack = core_pack_enter(self);
+    if (!pack)
+        return NULL;
+    CoreWait w;
+    core_wait_begin(&w);
+    r = pen_pack_frame_times(pack, q.sample, q.field, NULL, 0, &n, &error);
+    if (r == PEN_OK) {
+        times = calloc((size_t)n + 1, sizeof *times);
+        if (times)
+            r = pen_pack_frame_times(pack, q.sample, q.field, times, n, &n, &error);
+    }
+    core_wait_end(&w);
+    PyObject *made = NULL;
+    if (r == PEN_OK && !w.raised)
+        made = times ? number_list(times, n) : PyErr_NoMemory();
+    free(times);
+    return finish(self, &w, r, &error, made);
+}
+
 static PyObject *pack_missing(CorePack *self, PyObject *args)
 {
     PenError error = {0};
@@ -694,6 +734,7 @@ static PyMethodDef methods[] = {
     {"extract", (PyCFunction)pack_extract, METH_VARARGS, NULL},
     {"image", (PyCFunction)pack_image, METH_VARARGS, NULL},
     {"frame_count", (PyCFunction)pack_frame_count, METH_VARARGS, NULL},
+    {"frame_times", (PyCFunction)pack_frame_times, METH_VARARGS, NULL},
     {"frames", (PyCFunction)pack_frames, METH_VARARGS, NULL},
     {"column", (PyCFunction)pack_column, METH_VARARGS, NULL},
     {"pixels", (PyCFunction)pack_pixels, METH_VARARGS, NULL},

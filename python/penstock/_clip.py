@@ -38,8 +38,8 @@ class Clip(Sequence[bytes]):
     @property
     def timestamps(self) -> list[int]:
         """The time of each frame in nanoseconds, from the start of the stored clip."""
-        image = self._core.image
-        return [image(self._sample, self._field, frame)[-1] for frame in self._frames]
+        times = self._core.frame_times(self._sample, self._field)
+        return [times[frame] for frame in self._frames]
 
     def __len__(self) -> int:
         return len(self._frames)

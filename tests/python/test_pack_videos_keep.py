@@ -14,6 +14,7 @@ from bucket_tools import filled, serve
 from cli_tools import PENSTOCK, good, make_folder, run, usage_error
 from packet_tools import encode, output
 from plain_reader import Pack
+from py_tools import need_penstock
 
 pytestmark = pytest.mark.skipif(not shutil.which("ffmpeg"), reason="no ffmpeg here")
 H264 = ("-pix_fmt", "yuv420p", "-c:v", "libx264", "-g", "12", "-bf", "2")
@@ -188,6 +189,28 @@ def test_parts_of_videos(videos, tmp_path):
     assert found["a/0.mp4"]["container"] == 1
     result = run("extract", tmp_path / "v.pen", "-o", tmp_path / "out")
     assert result.code == 1 and "extract it from that file with ffmpeg" in result.err
+
+
+def test_times_of_frames(videos, tmp_path):
+    """They are those that ffprobe lists, from the first frame on."""
+    penstock = need_penstock()
+    (tmp_path / "list.csv").write_text(
+        "path,label,start,end\na/0.mp4,x,,\na/1.mov,x,,\nb/2.mkv,x,,\nb/3.webm,x,,\n"
+        "b/2.mkv,x,2.5,4\n")
+    keep(tmp_path / "list.csv", tmp_path / "v.pen", "--root", videos)
+    with penstock.open(tmp_path / "v.pen") as pack:
+        for sample in pack:
+            name, _, part = sample.key.partition("#")
+            clip = sample["video"]
+            listed = output("ffprobe", "-loglevel", "error", "-select_streams", "v:0",
+                            "-show_entries", "frame=pts_time", "-of", "csv=p=0", videos / name)
+            times = [float(word) for word in listed.decode().replace(",", " ").split()]
+            times = [time for time in times if not part or 2.4999 < time < 3.9999]
+            assert len(times) == len(clip)
+            expected = [round((time - times[0]) * 1e9) for time in times]
+            assert clip.timestamps == pytest.approx(expected, abs=1001), name  # pts_time: 1 us
+            assert clip[3:30:9].timestamps == clip.timestamps[3:30:9]
+            assert clip[::-1].timestamps == clip.timestamps[::-1]
 
 
 def test_a_part_without_frames(videos, tmp_path):

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Videos in packs: written through the lowest interface, read by parts, checked, copied, appended
  * to and extracted. The payloads are no real videos: nothing here decodes them. */
+#include <math.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -339,6 +340,45 @@ TEST(columns_have_sizes_and_frames)
     pen_pack_close(&pack);
 }
 
+static int compare_times(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Nanoseconds from the first frame, in the order of frames. */
+TEST(times_of_frames)
+{
+    PenError err = {0};
+    PenPack *pack = open_pack("videos.pen");
+    CHECK(pack);
+    for (uint32_t i = 0; i < SAMPLES; i++) {
+        int64_t found[HELP_PACKETS], expected[HELP_PACKETS];
+        const HelpVideo *v = &made[i].v;
+        uint32_t n = 0, n_shown = 0;
+        CHECK_INT(pen_pack_frame_times(pack, i, 0, NULL, 0, &n, &err), PEN_OK);
+        CHECK_INT(n, i == 1 ? 1 : made[i].stored.n_frames);
+        if (n > 1)
+            CHECK_INT(pen_pack_frame_times(pack, i, 0, found, n - 1, &n, &err), PEN_E_LIMIT);
+        CHECK_INT(pen_pack_frame_times(pack, i, 0, found, HELP_PACKETS, &n, &err), PEN_OK);
+        for (uint32_t k = 0; k < v->n; k++)
+            if (!v->packets[k].is_hidden && v->packets[k].time >= v->packets[0].time)
+                expected[n_shown++] = v->packets[k].time;
+        qsort(expected, n_shown, sizeof *expected, compare_times);
+        CHECK_INT(n_shown, i == 1 ? 0 : n);
+        for (uint32_t k = 0; k < n_shown; k++) {
+            double ns =
+                (double)(expected[k] - expected[0]) * v->stream.tick_num * 1e9 / v->stream.tick_den;
+            CHECK(fabs((double)found[k] - ns) <= 1 + ns * 1e-12);
+        }
+    }
+    uint32_t n = 0;
+    CHECK_INT(pen_pack_frame_times(pack, 0, 1, NULL, 0, &n, &err), PEN_E_INVALID);
+    CHECK(strstr(err.message, "field 'label': expected a clip, found i64"));
+    CHECK_INT(pen_pack_frame_times(pack, SAMPLES, 0, NULL, 0, &n, &err), PEN_E_NOT_FOUND);
+    pen_pack_close(&pack);
+}
+
 /* ---- checking ---- */
 
 static int verify(const char *name, PenError *err)
@@ -581,6 +621,7 @@ int main(int argc, char **argv)
     RUN(frames_of_a_video_are_no_images);
     RUN(videos_are_extracted_as_files);
     RUN(columns_have_sizes_and_frames);
+    RUN(times_of_frames);
     RUN(damage_is_found_and_named);
     RUN(blocks_are_checked_while_they_arrive);
     RUN(a_table_of_another_video_is_refused);

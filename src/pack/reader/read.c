@@ -326,6 +326,43 @@ int pen_pack_frame_count(PenPack *pack, uint64_t sample, uint32_t field, uint32_
     return r < 0 ? r : go_away(&at, frames_at(&at, ret_n, reterr), reterr);
 }
 
+/* Writes one number for each frame. */
+static int write_times(const At *at, uint32_t n, int64_t *ret, PenError *reterr)
+{
+    const PenBlockView *v = &at->block->view;
+    PenVideoTable t;
+    PenVideoNeeds scratch = {0};
+    if (pen__block_video(v, at->sample, at->field, &t)) {
+        int r = pen__video_all_ns(&t, &scratch, ret, reterr);
+        pen__video_needs_free(&scratch);
+        return r;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        ret[i] = pen__block_image(v, at->sample, at->field, i).timestamp_ns;
+    return PEN_OK;
+}
+
+int pen_pack_frame_times(PenPack *pack, uint64_t sample, uint32_t field, int64_t *buf, uint32_t cap,
+                         uint32_t *ret_n, PenError *reterr)
+{
+    At at;
+    uint32_t n = 0;
+    int r = go_to(&at, pack, sample, field, reterr);
+    if (r < 0)
+        return r;
+    if (type_at(&at) != PEN_TYPE_CLIP)
+        r = wrong_type(&at, "a clip", reterr);
+    if (r == PEN_OK)
+        r = frames_at(&at, &n, reterr);
+    if (r == PEN_OK)
+        r = fits(&at, (uint64_t)n * sizeof *buf, buf, (size_t)cap * sizeof *buf, reterr);
+    if (r == PEN_OK && buf)
+        r = write_times(&at, n, buf, reterr);
+    if (r == PEN_OK)
+        *ret_n = n;
+    return go_away(&at, r, reterr);
+}
+
 static int has_frame(const At *at, uint32_t frame, PenError *reterr)
 {
     uint32_t n = 0;
