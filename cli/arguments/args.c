@@ -205,6 +205,17 @@ static int check_mix(const CliArgs *args, PenError *reterr)
                     name, name);
 }
 
+/* Without --mode, videos are stored as frames. */
+static int check_gop(const CliArgs *args, PenError *reterr)
+{
+    const CliValue *v = args->values;
+    return !v[CLI_OPT_GOP].given || v[CLI_OPT_MODE].given
+               ? PEN_OK
+               : cli_fail(reterr, PEN_E_INVALID,
+                          "--gop needs --mode keep, since videos are stored as frames without it; "
+                          "add --mode keep or leave --gop out");
+}
+
 /* The options of an analysis do nothing without it. */
 static int check_analyse(const CliArgs *args, PenError *reterr)
 {
@@ -238,6 +249,8 @@ static int check_combinations(const CliArgs *args, PenError *reterr)
                             "--%s needs --on-bad skip; add --on-bad skip or leave it out", o->name);
     }
     int r = check_mix(args, reterr);
+    if (r == PEN_OK)
+        r = check_gop(args, reterr);
     return r < 0 ? r : check_analyse(args, reterr);
 }
 

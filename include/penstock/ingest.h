@@ -150,7 +150,9 @@ typedef struct PenIngestSettings {
     /** Videos, with PEN_MODE_KEEP: 1 = store each video as it is, with a table of its packets; 0,
      * the default, = store its frames as JPEGs. Does not apply to other inputs. */
     int32_t keep_videos;
-    int32_t reserved; /**< 0 */
+    /** With `keep_videos`: encode each video again, as H.264 with a key frame every `gop` frames,
+     * at most 1000; 0, the default, = do not. */
+    uint32_t gop;
 } PenIngestSettings;
 
 /** How many class names a result holds, and the size of each with its NUL. A longer name is cut and

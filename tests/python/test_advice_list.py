@@ -169,6 +169,12 @@ NOT_FOLLOWED = {
     "choose another one before the first video is decoded": C_API,
     "install the video decoder of the same release": "needs two releases",
     "leave --fps out and choose frames when loading": "followed in test_pack_videos_keep.py",
+    "install an ffmpeg that has it, or leave --gop out":
+        "needs an ffmpeg without libx264: test_ingest_video_encode.c has one",
+    "pack it without --gop, or with --mode encode": "followed in test_pack_videos_gop.py",
+    "set keep_videos, or leave gop out": C_API,
+    "found %s; leave --gop out": "followed in test_pack_videos_gop.py",
+    "add --mode keep or leave --gop out": "followed in test_pack_videos_gop.py",
 }
 NO_ADVICE = {
     "cut boxes at the edges of what the result shows of the image",

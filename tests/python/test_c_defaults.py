@@ -52,7 +52,7 @@ LEFT = {"loader": {"node_ranks", "bucket_of", "n_bucket_of"}, "cache": {"wait_ms
                    "mode", "n_sources", "no_index", "order", "progressive", "quality", "raw_share",
                    "root", "seed", "shard_bytes", "short_side", "sixteen_bit", "skip_bad",
                    "sources", "task", "threads", "video_seconds", "wait_seconds", "codec",
-                   "smart_threshold", "keep_videos", "reserved"}}
+                   "smart_threshold", "keep_videos", "gop"}}
 # Names that the module has for members.
 OTHER_NAMES = {"memory": "memory_bytes", "subset": "n_subset", "weights": "n_weights",
                "buckets": "n_buckets", "lengths": "n_lengths"}

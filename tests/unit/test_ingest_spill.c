@@ -343,6 +343,28 @@ TEST(a_temporary_file_that_was_left)
     CHECK(access(at("plan.spill"), F_OK) != 0);
 }
 
+/* A name that is there is replaced, and a link is not followed. */
+TEST(a_temporary_file_with_a_name)
+{
+    char text[16] = "";
+    PenSpill s = {.path = at("named"), .is_named = true};
+    help_text("other", "other");
+    CHECK_INT(symlink(at("other"), at("named")), 0);
+    CHECK_GOES(pen__spill_write(&s, "hel", 3, &err));
+    CHECK_GOES(pen__spill_write(&s, "lo", 2, &err));
+    pen__spill_finish(&s);
+    CHECK_INT(s.bytes, 5);
+    FILE *f = fopen(at("named"), "r");
+    CHECK(f && fgets(text, sizeof text, f));
+    fclose(f);
+    CHECK_STR(text, "hello");
+    pen__spill_close(&s);
+    CHECK(access(at("named"), F_OK) != 0);
+    CHECK_INT(access(at("other"), F_OK), 0);
+    pen__spill_close(&s);
+    CHECK_INT(access(at("other"), F_OK), 0);
+}
+
 int main(int argc, char **argv)
 {
     TEST_START(argc, argv);
@@ -360,6 +382,7 @@ int main(int argc, char **argv)
     RUN(a_plan_is_cancelled_while_it_is_written);
     RUN(every_call_fails);
     RUN(a_temporary_file_that_was_left);
+    RUN(a_temporary_file_with_a_name);
     help_end();
     return TEST_END();
 }

@@ -259,9 +259,11 @@ int pen__job_open(PenJob *job, const PenIngestSettings *settings, PenIngestResul
         r = open_folder(job, plan_only, reterr);
     if (r == PEN_OK)
         r = pen__plan_schema(job->plan, &job->schema, reterr);
-    if (r == PEN_OK)
-        job->prepare.keep_videos =
-            pen__settings_text_keeps_videos(pen__plan_info(job->plan)->settings);
+    if (r == PEN_OK) {
+        const char *text = pen__plan_info(job->plan)->settings;
+        job->prepare.keep_videos = pen__settings_text_keeps_videos(text);
+        job->prepare.folder = job->folder;
+    }
     if (r == PEN_OK && settings->in_place)
         r = check_in_place(job, reterr);
     if (r == PEN_OK) {

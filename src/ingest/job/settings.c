@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/abi.h"
+#include "ingest/video/encode.h"
 #include "net/address/address.h"
 #include "pack/format/format.h"
 
@@ -71,20 +72,21 @@ bool pen__settings_entries(const PenIngestSettings *s)
 
 PenPrepareSettings pen__settings_prepare(const PenIngestSettings *s)
 {
-    return (PenPrepareSettings){.mode = s->mode,
-                                .quality = s->quality,
-                                .max_side = s->max_side,
-                                .short_side = s->short_side,
-                                .raw_share = s->raw_share,
-                                .codec = s->codec,
-                                .smart_threshold = s->smart_threshold,
-                                .check_decode = s->check_decode,
-                                .index = pen__settings_index(s),
-                                .progressive = s->progressive,
-                                .sixteen_bit = s->sixteen_bit,
-                                .in_place = s->in_place,
-                                .video = {.fps = s->fps, .seconds = s->video_seconds},
-                                .limits = pen__limits_default};
+    return (PenPrepareSettings){
+        .mode = s->mode,
+        .quality = s->quality,
+        .max_side = s->max_side,
+        .short_side = s->short_side,
+        .raw_share = s->raw_share,
+        .codec = s->codec,
+        .smart_threshold = s->smart_threshold,
+        .check_decode = s->check_decode,
+        .index = pen__settings_index(s),
+        .progressive = s->progressive,
+        .sixteen_bit = s->sixteen_bit,
+        .in_place = s->in_place,
+        .video = {.fps = s->fps, .gop = s->gop, .seconds = s->video_seconds},
+        .limits = pen__limits_default};
 }
 
 /* Before a source is noted anywhere: an address with a password or a signature is refused. */
@@ -120,6 +122,19 @@ static int check_keep_videos(const PenIngestSettings *s, PenError *reterr)
     if (s->mode != PEN_MODE_KEEP)
         return pen__fail(reterr, PEN_E_INVALID, WHERE,
                          "keep_videos: expected the mode keep, found another one");
+    return PEN_OK;
+}
+
+static int check_gop(const PenIngestSettings *s, PenError *reterr)
+{
+    if (s->gop > PEN_MAX_GOP)
+        return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                         "gop %" PRIu32 ": expected a key frame every 1 to %d frames", s->gop,
+                         PEN_MAX_GOP);
+    if (s->gop && !s->keep_videos)
+        return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                         "gop: expected keep_videos with it, found videos that are stored as "
+                         "frames; set keep_videos, or leave gop out");
     return PEN_OK;
 }
 
@@ -181,6 +196,8 @@ int pen__settings_check(const PenIngestSettings *s, PenError *reterr)
     if (r == PEN_OK && s->keep_videos)
         r = check_keep_videos(s, reterr);
     if (r == PEN_OK)
+        r = check_gop(s, reterr);
+    if (r == PEN_OK)
         r = pen__settings_check_images(s, reterr);
     return r < 0 ? r : check_sources(s, reterr);
 }
@@ -214,9 +231,14 @@ bool pen__settings_text_keeps_videos(const char *text)
     return strstr(text, VIDEOS_TEXT) != NULL;
 }
 
-void pen__settings_text_videos(const char *text, char ret[PEN_SETTINGS_TEXT_BYTES])
+void pen__settings_text_videos(const PenIngestSettings *s, const char *text,
+                               char ret[PEN_SETTINGS_TEXT_BYTES])
 {
-    snprintf(ret, PEN_SETTINGS_TEXT_BYTES, "%.*s" VIDEOS_TEXT "}", (int)strlen(text) - 1, text);
+    char gop[32] = "";
+    if (s->gop)
+        snprintf(gop, sizeof gop, ",\"gop\":%" PRIu32, s->gop);
+    snprintf(ret, PEN_SETTINGS_TEXT_BYTES, "%.*s" VIDEOS_TEXT "%s}", (int)strlen(text) - 1, text,
+             gop);
 }
 
 void pen__settings_text(const PenIngestSettings *s, char ret[PEN_SETTINGS_TEXT_BYTES])

@@ -2,7 +2,7 @@
 #include <inttypes.h>
 
 #include "ingest/plan/plan_impl.h"
-#include "ingest/video/video.h"
+#include "ingest/video/encode.h"
 
 #define WHERE "ingest/plan"
 
@@ -36,7 +36,17 @@ static int check_videos(const PenPlanDraft *d, PenError *reterr)
                          "mode keep without an index: expected images, found videos%s; leave "
                          "--no-index out",
                          keeps ? "" : ", whose frames have to be encoded");
-    return pen__video_check_programs(&video, reterr);
+    int r = pen__video_check_programs(&video, reterr);
+    return r == PEN_OK && s->gop ? pen__video_check_encoder(&video, reterr) : r;
+}
+
+static int check_no_videos(const PenPlanDraft *d, PenError *reterr)
+{
+    if (!d->request->settings->gop || !d->inputs.n)
+        return PEN_OK;
+    return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                     "gop: expected videos to encode again, found %s; leave --gop out",
+                     d->inputs.what == PEN_INPUT_FRAMES ? "folders of frames" : "images");
 }
 
 /* `spill`: the path of temporary files. */
@@ -55,8 +65,9 @@ static int make(const PenPlanRequest *request, const char *path, const char *spi
     r = pen__scan_sources(&d->inputs, reterr);
     if (r == PEN_OK)
         r = pen__inputs_finish(&d->inputs, reterr);
-    if (r == PEN_OK && d->inputs.what == PEN_INPUT_VIDEOS)
-        r = check_videos(d, reterr);
+    if (r == PEN_OK)
+        r = d->inputs.what == PEN_INPUT_VIDEOS ? check_videos(d, reterr)
+                                               : check_no_videos(d, reterr);
     if (r == PEN_OK)
         r = pen__order_check_keys(&d->inputs, reterr);
     if (r == PEN_OK)

@@ -26,7 +26,8 @@ typedef struct PenPrepareSettings {
     int sixteen_bit;        /* a PenSixteenBit */
     int in_place;           /* images stay in their files */
     int keep_videos;        /* videos are stored as they are, */
-    PenVideoLists *lists;   /* and their packets are listed here */
+    PenVideoLists *lists;   /* and their packets are listed here; */
+    const char *folder;     /* those that are encoded anew (video.gop) are files in here */
     PenVideoSettings video; /* of clips; its rate also applies to folders of frames */
     PenLimits limits;
     /* Working memory of a thread, made when it is needed; NULL: each image has its own. */

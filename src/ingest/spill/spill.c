@@ -22,14 +22,14 @@ static int make(PenSpill *s, PenError *reterr)
         fd = pen__sys->unlink(at.dir, at.name);
         fd = fd < 0 ? fd : pen__sys->open_at(at.dir, at.name, PEN_OPEN_NEW);
     }
-    r = fd < 0 ? fd : pen__sys->unlink(at.dir, at.name);
+    r = fd < 0 || s->is_named ? PEN_MIN(fd, 0) : pen__sys->unlink(at.dir, at.name);
     if (r < 0) {
         r = pen__fail_os(reterr, -r, WHERE, "%s: cannot create a temporary file", s->path);
         if (fd >= 0)
             pen__sys->close(fd);
     } else {
         s->fd = fd;
-        s->is_open = true;
+        s->is_open = s->is_made = true;
     }
     pen__inner_close(&at);
     return r;
@@ -69,9 +69,17 @@ int pen__spill_read(const PenSpill *s, void *to, size_t bytes, uint64_t offset, 
     return PEN_OK;
 }
 
-void pen__spill_close(PenSpill *s)
+void pen__spill_finish(PenSpill *s)
 {
     if (s->is_open)
         pen__sys->close(s->fd);
-    *s = (PenSpill){.path = s->path};
+    s->is_open = false;
+}
+
+void pen__spill_close(PenSpill *s)
+{
+    pen__spill_finish(s);
+    if (s->is_named && s->is_made) /* what cannot be removed goes with its folder */
+        (void)pen__inner_remove(s->path, pen__inner_root(s->path), NULL);
+    *s = (PenSpill){.path = s->path, .is_named = s->is_named};
 }
