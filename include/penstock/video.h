@@ -4,7 +4,11 @@
  *
  * penstock itself contains no video decoder. The plug-in libpenstock-video.so.0 is built with
  * -Dvideo=enabled and uses libavcodec. Programs need only the first two functions here. The rest is
- * the interface between the library and a plug-in, for those who write one. */
+ * the interface between the library and a plug-in, for those who write one.
+ *
+ * If the environment variable PENSTOCK_VIDEO is "process", each thread that decodes starts the
+ * program penstock-video-decoder, which is installed beside the plug-in, and decodes in this
+ * confined process. "inline" is the default. */
 #ifndef PENSTOCK_VIDEO_H
 #define PENSTOCK_VIDEO_H
 

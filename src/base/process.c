@@ -135,7 +135,7 @@ static int follow(Run *run, PenError *reterr)
 }
 
 /* The group is killed while its number cannot be another's: before its first process is reaped. */
-static void put_away(int pid)
+void pen__process_end(int pid)
 {
     PenExit how = {0};
     int ended = pen__sys->process_ended(pid, &how);
@@ -167,7 +167,7 @@ int pen__process_run(const PenProcessSettings *settings, PenProcessResult *ret, 
     run.err_fd = run.child.err_fd;
     run.side_fd = run.child.side_fd;
     int r = follow(&run, reterr);
-    put_away(run.child.pid);
+    pen__process_end(run.child.pid);
     pen__sys->close(run.child.out_fd);
     pen__sys->close(run.child.err_fd);
     if (run.child.side_fd >= 0)

@@ -49,6 +49,9 @@ typedef struct PenProcessResult {
  * be secret. */
 int pen__process_run(const PenProcessSettings *settings, PenProcessResult *ret, PenError *reterr);
 
+/* For one that pen__sys->spawn started: kills its group, and takes it out of the process table. */
+void pen__process_end(int pid);
+
 /* A `take` that fills a PenBuf. */
 int pen__process_take_buf(void *buf, const void *data, size_t bytes, PenError *reterr);
 

@@ -356,6 +356,15 @@ static int64_t real_read(int fd, void *buf, size_t bytes)
     return n < 0 ? -errno : n;
 }
 
+static int64_t real_send(int fd, const void *buf, size_t bytes)
+{
+    ssize_t n;
+    do
+        n = send(fd, buf, bytes, MSG_NOSIGNAL | MSG_DONTWAIT);
+    while (n < 0 && errno == EINTR);
+    return n < 0 ? -errno : n;
+}
+
 static int real_poll(struct pollfd *fds, unsigned n, int timeout_ms)
 {
     int r = poll(fds, n, timeout_ms);
@@ -415,6 +424,17 @@ static int real_memory_is_sealed(int fd)
     return (seals & F_SEAL_WRITE) != 0;
 }
 
+static const void *real_memory_map(int fd, uint64_t bytes)
+{
+    void *p = mmap(NULL, (size_t)bytes, PROT_READ, MAP_SHARED, fd, 0);
+    return p == MAP_FAILED ? NULL : p;
+}
+
+static void real_memory_unmap(const void *p, uint64_t bytes)
+{
+    munmap((void *)(uintptr_t)p, (size_t)bytes);
+}
+
 static int real_name_take(const char *name)
 {
     struct sockaddr_un at = {.sun_family = AF_UNIX};
@@ -471,6 +491,7 @@ const PenSys pen__sys_real = {
     .pages_give = real_pages_give,
     .spawn = pen__spawn,
     .read = real_read,
+    .send = real_send,
     .poll = real_poll,
     .process_ended = real_process_ended,
     .process_kill = real_process_kill,
@@ -478,6 +499,8 @@ const PenSys pen__sys_real = {
     .memory_make = real_memory_make,
     .memory_seal = real_memory_seal,
     .memory_is_sealed = real_memory_is_sealed,
+    .memory_map = real_memory_map,
+    .memory_unmap = real_memory_unmap,
     .name_take = real_name_take,
 };
 

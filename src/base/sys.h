@@ -108,6 +108,8 @@ typedef struct PenSys {
 
     int (*spawn)(const PenSpawn *what, PenSpawned *ret);
     int64_t (*read)(int fd, void *buf, size_t bytes); /* of a pipe; -EAGAIN: nothing there yet */
+    /* To a socket: -EAGAIN when it is full; -EPIPE, and no signal, when its other end is closed. */
+    int64_t (*send)(int fd, const void *buf, size_t bytes);
     int (*poll)(struct pollfd *fds, unsigned n, int timeout_ms);
     /* Has it ended? 1 with how, 0 when not. It stays in the process table until it is reaped, so
      * that its number and its group's stay its own. Neither waits. */
@@ -119,6 +121,9 @@ typedef struct PenSys {
     int (*memory_make)(const char *name, uint64_t bytes);
     int (*memory_seal)(int fd);      /* from now on nobody can write to it, ever */
     int (*memory_is_sealed)(int fd); /* 1, 0; -EINVAL: not such memory */
+    /* To read what others write to such memory; NULL when there are no addresses left. */
+    const void *(*memory_map)(int fd, uint64_t bytes);
+    void (*memory_unmap)(const void *p, uint64_t bytes);
     /* Takes a name of this machine's (network namespace's), which no file has: an fd that holds it,
      * or -EADDRINUSE. /proc/net/unix lists them. */
     int (*name_take)(const char *name);

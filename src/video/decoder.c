@@ -6,6 +6,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "video/child.h"
 #include "video/plugin.h"
 
 #define WHERE "video/decoder"
@@ -40,10 +41,43 @@ static int check_size(const PenVideoParams *params, PenError *reterr)
     return PEN_OK;
 }
 
+/* PENSTOCK_VIDEO decides when a thread decodes its first video. */
+static int choose_plugin(PenFrameDecoder *d, PenError *reterr)
+{
+    bool in_process = false;
+    int r = pen__video_in_process(&in_process, reterr);
+    if (r == PEN_OK && !in_process)
+        return pen__video_plugin(&d->plugin, reterr);
+    if (r == PEN_OK)
+        d->plugin = &pen__child_plugin;
+    return r;
+}
+
+/* After damage a decoder may be in any state, so that one is not used again. */
+static bool is_usable(const PenFrameDecoder *d)
+{
+    return d->decoder && !d->is_broken &&
+           (d->plugin != &pen__child_plugin || pen__child_is_alive(d->decoder));
+}
+
+/* One process decodes several videos, one after the other. */
+static int open_with(PenFrameDecoder *d, const PenVideoDecoderConfig *config, PenError *reterr)
+{
+    bool again =
+        d->decoder && d->plugin == &pen__child_plugin && pen__child_has_room(d->decoder, config);
+    if (again)
+        return pen__child_open_again(d->decoder, config, reterr);
+    close_decoder(d);
+    int r = d->plugin->open(config, &d->decoder, reterr);
+    if (r < 0)
+        d->decoder = NULL;
+    return r;
+}
+
 static int open_decoder(PenFrameDecoder *d, const PenVideoParams *params, PenError *reterr)
 {
-    close_decoder(d);
-    d->extra.bytes = 0;
+    d->extra.bytes = 0; /* which d->params has */
+    d->is_broken = true;
     if (pen__buf_add(&d->extra, params->extra, params->extra_bytes) < 0)
         return pen__fail_memory(reterr, WHERE, "codec configuration");
     PenVideoDecoderConfig config = {
@@ -55,11 +89,9 @@ static int open_decoder(PenFrameDecoder *d, const PenVideoParams *params, PenErr
         .extra = d->extra.data,
         .extra_bytes = d->extra.bytes,
     };
-    int r = d->plugin->open(&config, &d->decoder, reterr);
-    if (r < 0) {
-        d->decoder = NULL;
+    int r = open_with(d, &config, reterr);
+    if (r < 0)
         return r;
-    }
     d->params = *params;
     d->params.extra = d->extra.data;
     d->is_used = false;
@@ -70,9 +102,10 @@ int pen__video_decoder_prepare(PenFrameDecoder *d, const PenVideoParams *params,
 {
     int r = check_size(params, reterr);
     if (r == PEN_OK && !d->plugin)
-        r = pen__video_plugin(&d->plugin, reterr);
-    /* After damage a decoder may be in any state, so that one is not used again. */
-    if (r == PEN_OK && (!d->decoder || d->is_broken || !is_same(&d->params, params)))
+        r = choose_plugin(d, reterr);
+    if (!is_usable(d))
+        close_decoder(d);
+    if (r == PEN_OK && (!d->decoder || !is_same(&d->params, params)))
         r = open_decoder(d, params, reterr);
     if (r < 0)
         return r;

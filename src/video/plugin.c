@@ -14,6 +14,7 @@
 #define WHERE "video/plugin"
 #define LIBRARY "libpenstock-video.so.0"
 #define VARIABLE "PENSTOCK_VIDEO_LIBRARY"
+#define MODE_VARIABLE "PENSTOCK_VIDEO"
 /* Of PEN_VIDEO_ABI 1. */
 #define PLUGIN_BYTES (offsetof(PenVideoPlugin, close) + sizeof(void (*)(void)))
 
@@ -115,6 +116,30 @@ int pen__video_plugin(const PenVideoPlugin **ret, PenError *reterr)
     }
     *ret = get_opened();
     return PEN_OK;
+}
+
+int pen__video_library(char ret[PATH_MAX], PenError *reterr)
+{
+    const PenVideoPlugin *p = NULL;
+    Dl_info info;
+    int r = pen__video_plugin(&p, reterr);
+    if (r < 0)
+        return r;
+    if (!dladdr(p, &info) || !info.dli_fname)
+        return pen__fail(reterr, PEN_E_UNSUPPORTED, WHERE,
+                         "cannot find the file of the video decoder; set " VARIABLE " to its path");
+    int e = pen__sys->real_path(info.dli_fname, ret, PATH_MAX);
+    return e < 0 ? pen__fail_os(reterr, -e, WHERE, "%s: cannot find it", info.dli_fname) : PEN_OK;
+}
+
+int pen__video_in_process(bool *ret, PenError *reterr)
+{
+    const char *value = pen__sys->environment(MODE_VARIABLE);
+    *ret = value && strcmp(value, "process") == 0;
+    if (!value || !*value || *ret || strcmp(value, "inline") == 0)
+        return PEN_OK;
+    return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                     MODE_VARIABLE ": expected inline or process, found '%.64s'", value);
 }
 
 int pen_video_available(const char **ret_name, PenError *reterr)

@@ -17,7 +17,7 @@ const char *fault_name(FaultKind kind)
     static const char *const names[] = {"alloc", "open",    "close",  "read",   "write", "sync",
                                         "stat",  "rename",  "mkdir",  "unlink", "rmdir", "lock",
                                         "list",  "random",  "thread", "range",  "room",  "memory",
-                                        "name",  "resolve", "mode"};
+                                        "name",  "resolve", "mode",   "spawn",  "send",  "map"};
     return names[kind];
 }
 
@@ -256,6 +256,32 @@ static int fault_thread_start(pthread_t *ret, void *(*run)(void *), void *arg)
     return fails(FAULT_THREAD) ? reason(EAGAIN, ENOMEM) : pen__sys_real.thread_start(ret, run, arg);
 }
 
+static int fault_spawn(const PenSpawn *what, PenSpawned *ret)
+{
+    int r = fails(FAULT_SPAWN) ? reason(EAGAIN, ENOMEM) : pen__sys_real.spawn(what, ret);
+    if (r == 0)
+        atomic_fetch_add(&files, 2 + (ret->side_fd >= 0));
+    return r;
+}
+
+static int64_t fault_send(int fd, const void *buf, size_t bytes)
+{
+    return fails(FAULT_SEND) ? reason(ENOBUFS, EPIPE) : pen__sys_real.send(fd, buf, bytes);
+}
+
+static const void *fault_memory_map(int fd, uint64_t bytes)
+{
+    const void *p = fails(FAULT_MAP) ? NULL : pen__sys_real.memory_map(fd, bytes);
+    atomic_fetch_add(&memory, p != NULL);
+    return p;
+}
+
+static void fault_memory_unmap(const void *p, uint64_t bytes)
+{
+    atomic_fetch_sub(&memory, 1);
+    pen__sys_real.memory_unmap(p, bytes);
+}
+
 void fault_begin(const FaultPlan *p)
 {
     static PenSys sys;
@@ -291,6 +317,10 @@ void fault_begin(const FaultPlan *p)
     sys.memory_seal = fault_memory_seal;
     sys.memory_is_sealed = fault_memory_is_sealed;
     sys.name_take = fault_name_take;
+    sys.spawn = fault_spawn;
+    sys.send = fault_send;
+    sys.memory_map = fault_memory_map;
+    sys.memory_unmap = fault_memory_unmap;
     plan = *p;
     atomic_store(&calls, 0);
     atomic_store(&n_failed, 0);

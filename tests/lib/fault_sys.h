@@ -29,6 +29,9 @@ typedef enum FaultKind {
     FAULT_NAME,
     FAULT_REAL_PATH,
     FAULT_SET_MODE,
+    FAULT_SPAWN,
+    FAULT_SEND,
+    FAULT_MAP,
     FAULT_KINDS
 } FaultKind;
 

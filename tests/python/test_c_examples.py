@@ -170,6 +170,7 @@ def test_installed_files(env):
     names = {path.name for path in pathlib.Path(text).rglob("*") if not path.is_dir()}
     completions = [] if sanitizer_options() else ["_penstock", "penstock.fish"]
     plugin = [path.name for path in (BUILD / "video").glob("*.so.0")]  # where libavcodec is
+    plugin += ["penstock-video-decoder"] if plugin else []
     assert {"libpenstock.so", "libpenstock.so.1", "libpenstock.a", "penstock.pc", "penstock",
             "penstockConfig.cmake", "penstockConfigVersion.cmake", *completions, *plugin,
             *(header.name for header in HEADERS)} == names

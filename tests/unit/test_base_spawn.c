@@ -5,11 +5,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "test.h"
+
+#include "base/sys.h"
 
 enum { MOST = 64 }; /* descriptors that are looked at */
 
@@ -33,9 +36,8 @@ static void end(const PenSpawned *s)
 }
 
 /* Descriptors become available one by one, until the program starts: 0 when it went well. */
-static int with_few_files(int from)
+static int with_few_files(int from, PenSpawn what)
 {
-    PenSpawn what = {.argv = nothing, .has_side = 1};
     PenSpawned spawned;
     uint64_t before = open_files();
     int refused = 0;
@@ -55,7 +57,7 @@ static int with_few_files(int from)
     return 5;
 }
 
-static int in_child(int closed)
+static int in_child(int closed, PenSpawn what)
 {
     int status = -1;
     fflush(stdout);
@@ -63,7 +65,7 @@ static int in_child(int closed)
     if (pid == 0) {
         for (int fd = closed ? 0 : 3; fd < MOST; fd++)
             close(fd);
-        _exit(with_few_files(closed ? 5 : 3)); /* 4 is the lowest that it uses */
+        _exit(with_few_files(closed ? 5 : 3, what)); /* 4 is the lowest that it uses */
     }
     if (pid < 0 || waitpid(pid, &status, 0) != pid || !WIFEXITED(status))
         return -1;
@@ -72,13 +74,48 @@ static int in_child(int closed)
 
 TEST(too_few_descriptors_are_an_error)
 {
-    CHECK_INT(in_child(0), 0);
+    CHECK_INT(in_child(0, (PenSpawn){.argv = nothing, .has_side = 1}), 0);
+    PenSpawn shared = {.argv = nothing, .has_socket = 1, .has_shared = 1, .shared_fd = 1};
+    CHECK_INT(in_child(0, shared), 0);
 }
 
 /* Then the pipes have the numbers that the program's own outputs are to have. */
 TEST(the_same_without_standard_files)
 {
-    CHECK_INT(in_child(1), 0);
+    CHECK_INT(in_child(1, (PenSpawn){.argv = nothing, .has_side = 1}), 0);
+}
+
+static int64_t read_some(int fd, char *ret, size_t cap)
+{
+    struct pollfd one = {.fd = fd, .events = POLLIN};
+    return poll(&one, 1, 60000) == 1 ? read(fd, ret, cap) : -1;
+}
+
+/* Its input and output are a socket, and it reads what is in our memory. */
+TEST(a_socket_and_shared_memory)
+{
+    static const char *const both[] = {"sh", "-c", "read line; echo got $line; cat <&3", NULL};
+    PenSpawned spawned;
+    char text[32] = "";
+    uint64_t before = open_files();
+    int memory = pen__sys_real.memory_make("test", 4);
+    CHECK(memory >= 0);
+    CHECK_INT(pwrite(memory, "four", 4, 0), 4);
+    PenSpawn what = {.argv = both, .has_socket = 1, .has_shared = 1, .shared_fd = memory};
+    CHECK_INT(pen__spawn(&what, &spawned), 0);
+    CHECK_INT(spawned.side_fd, -1);
+    CHECK_INT(pen__sys_real.send(spawned.out_fd, "this\n", 5), 5);
+    for (size_t n = 0; n < 13;) {
+        int64_t got = read_some(spawned.out_fd, text + n, sizeof text - 1 - n);
+        CHECK(got > 0);
+        n += (size_t)got;
+    }
+    CHECK_STR(text, "got this\nfour");
+    CHECK_INT(read_some(spawned.out_fd, text, sizeof text), 0);
+    CHECK_INT(pen__sys_real.send(spawned.out_fd, "more", 4), -EPIPE); /* and no signal */
+    end(&spawned);
+    close(memory);
+    CHECK(open_files() == before);
 }
 
 TEST(what_cannot_be_executed_says_why)
@@ -98,6 +135,7 @@ int main(int argc, char **argv)
     TEST_START(argc, argv);
     RUN(too_few_descriptors_are_an_error);
     RUN(the_same_without_standard_files);
+    RUN(a_socket_and_shared_memory);
     RUN(what_cannot_be_executed_says_why);
     return TEST_END();
 }

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -105,12 +106,9 @@ static int give_birth(const Birth *b)
     return pid < 0 ? -e : (int)pid;
 }
 
-/* A pipe whose ends are not 0, 1 or 2, which a program may have closed, nor 3. */
-static int open_pipe(int ends[2])
+/* Ends that are not 0, 1 or 2, which a program may have closed, nor 3. */
+static int lift(const int low[2], int ends[2])
 {
-    int low[2];
-    if (pipe2(low, O_CLOEXEC) < 0)
-        return -errno;
     for (int i = 0; i < 2; i++)
         ends[i] = low[i] > 3 ? low[i] : fcntl(low[i], F_DUPFD_CLOEXEC, 4);
     int e = errno;
@@ -118,6 +116,18 @@ static int open_pipe(int ends[2])
         if (low[i] <= 3)
             close(low[i]);
     return ends[0] < 0 || ends[1] < 0 ? -e : 0;
+}
+
+static int open_pipe(int ends[2])
+{
+    int low[2];
+    return pipe2(low, O_CLOEXEC) < 0 ? -errno : lift(low, ends);
+}
+
+static int open_socket(int ends[2])
+{
+    int low[2];
+    return socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, low) < 0 ? -errno : lift(low, ends);
 }
 
 static void close_all(int *fds, int n)
@@ -129,11 +139,21 @@ static void close_all(int *fds, int n)
 
 enum { OUT = 0, ERR = 2, REPORT = 4, SIDE = 6, NOTHING = 8, N_FDS = 9 }; /* pipes: first reading */
 
-static int open_fds(int fds[N_FDS], int has_side)
+static int open_ends(const PenSpawn *what, int fds[N_FDS])
 {
-    int r = 0;
-    for (int i = OUT; !r && i < (has_side ? NOTHING : SIDE); i += 2)
+    int r = what->has_socket ? open_socket(&fds[OUT]) : open_pipe(&fds[OUT]);
+    for (int i = ERR; !r && i < (what->has_side ? NOTHING : SIDE); i += 2)
         r = open_pipe(&fds[i]);
+    if (r == 0 && what->has_shared) {
+        fds[SIDE + 1] = fcntl(what->shared_fd, F_DUPFD_CLOEXEC, 4);
+        r = fds[SIDE + 1] < 0 ? -errno : 0;
+    }
+    return r;
+}
+
+static int open_fds(const PenSpawn *what, int fds[N_FDS])
+{
+    int r = open_ends(what, fds);
     if (r < 0)
         return r;
     int low = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -145,7 +165,7 @@ static int open_fds(int fds[N_FDS], int has_side)
         return -e;
     if (fcntl(fds[OUT], F_SETFL, O_NONBLOCK) < 0 || fcntl(fds[ERR], F_SETFL, O_NONBLOCK) < 0)
         return -errno;
-    if (has_side && fcntl(fds[SIDE], F_SETFL, O_NONBLOCK) < 0)
+    if (what->has_side && fcntl(fds[SIDE], F_SETFL, O_NONBLOCK) < 0)
         return -errno;
     return 0;
 }
@@ -153,7 +173,7 @@ static int open_fds(int fds[N_FDS], int has_side)
 static int spawn_with(const PenSpawn *what, int fds[N_FDS])
 {
     PenExecPath path = {NULL};
-    int error = 0, r = open_fds(fds, what->has_side);
+    int error = 0, r = open_fds(what, fds);
     if (r == 0 && what->confine)
         r = what->memory_bytes && what->memory_bytes <= PEN_CONFINE_MEMORY && what->env
                 ? pen__exec_path_map(what->confine->program, &path)
@@ -161,7 +181,7 @@ static int spawn_with(const PenSpawn *what, int fds[N_FDS])
     if (r < 0)
         return r;
     Birth birth = {.what = what,
-                   .in = fds[NOTHING],
+                   .in = what->has_socket ? fds[OUT + 1] : fds[NOTHING],
                    .out = fds[OUT + 1],
                    .err = fds[ERR + 1],
                    .side = fds[SIDE + 1],

@@ -19,7 +19,7 @@ static int fail_none(const char *program, PenError *reterr)
                      program);
 }
 
-static int fail_start(const PenVideoProgram *program, const PenError *e, PenError *reterr)
+static int fail_start(const PenConfinedProgram *program, const PenError *e, PenError *reterr)
 {
     if (e->os_errno == ENOSYS)
         return pen__fail(reterr, PEN_E_IO, WHERE,
@@ -62,7 +62,7 @@ static int fail_signal(const PenVideoSettings *settings, const char *program, co
 }
 
 /* `input`: what it reads; NULL: nothing. */
-static int run_program(const PenVideoSettings *settings, PenVideoProgram *program,
+static int run_program(const PenVideoSettings *settings, PenConfinedProgram *program,
                        const char *input, PenProcessSettings *s, PenProcessResult *ret,
                        PenError *reterr)
 {
@@ -93,7 +93,7 @@ static int run_input(const PenVideoSettings *settings, const char *name, const c
                      PenProcessSettings *s, PenProcessResult *ret, PenError *reterr)
 {
     PenError e = {0};
-    PenVideoProgram *program = pen__alloc(sizeof *program);
+    PenConfinedProgram *program = pen__alloc(sizeof *program);
     if (!program)
         return pen__fail_memory(reterr, WHERE, name);
     int r = run_program(settings, program, input, s, ret, &e);

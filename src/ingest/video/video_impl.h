@@ -4,6 +4,7 @@
 #define PEN_INGEST_VIDEO_VIDEO_IMPL_H
 
 #include "base/process.h"
+#include "base/program/confined.h"
 #include "ingest/video/video.h"
 
 /* Demuxers that open no other files than the one they are given: playlists and the like can be made
@@ -14,23 +15,10 @@
 
 /* ---- the programs ---------------------------------------------------------------------------- */
 
-enum { PEN_VIDEO_PATH = 4096 };
-
-typedef struct PenVideoProgram {
-    char path[PEN_VIDEO_PATH];
-    const char *libraries[48]; /* ends in NULL; for PenConfine */
-    size_t n_libraries;
-    /* Ends in NULL. Nothing of ours but LD_LIBRARY_PATH, where there is one: an environment holds
-     * credentials, and can make ffmpeg write reports and load other things. */
-    const char *environment[8];
-    size_t n_environment;
-    char beside[2][PEN_VIDEO_PATH], listed[PEN_VIDEO_PATH], variable[PEN_VIDEO_PATH + 32];
-} PenVideoProgram;
-
 /* By PATH; false: there is none. */
-bool pen__video_program_find(const char *name, PenVideoProgram *ret);
+bool pen__video_program_find(const char *name, PenConfinedProgram *ret);
 /* A script would have to start other programs, which what is confined cannot. */
-bool pen__video_program_is_script(const PenVideoProgram *program);
+bool pen__video_program_is_script(const PenConfinedProgram *program);
 
 /* ---- running --------------------------------------------------------------------------------- */
 
