@@ -5,6 +5,8 @@
 
 #include "video/decoder.h"
 
+enum { PEN_PLAY_SECONDS = 600 }; /* that decoding a list may take */
+
 /* One packet of the list. The first one starts. */
 typedef struct PenPlayPacket {
     size_t at; /* of its bytes in the data */
@@ -26,7 +28,7 @@ typedef struct PenPlayList {
 typedef int (*PenPictureFn)(void *ctx, const PenVideoPicture *picture, PenError *reterr);
 
 /* Calls `take` for each wanted packet's picture, those after one start in the order of times.
- * Errors are those of the decoder: PEN_E_DECODE if a picture is missing. */
+ * Errors are those of the decoder: PEN_E_DECODE if a picture is missing, or it takes too long. */
 int pen__video_play(PenFrameDecoder *d, const PenPlayList *list, PenPictureFn take, void *ctx,
                     PenError *reterr);
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* src/video with a plug-in that does what a real one cannot be made to do. Real ones are in
  * tests/python/test_video_decode.py. */
-#include "video/decoder.h"
+#include "video/play.h"
 
 #include "fault_sweep.h"
 #include "test.h"
 
 #include "base/error.h"
+#include "base/sys.h"
 #include "base/thread.h"
 
 /* Returns `pictures` one after the other once it is drained. */
@@ -191,6 +192,34 @@ TEST(opened_again_only_when_needed)
     CHECK_INT(stub.opened, stub.closed);
 }
 
+static uint64_t late_ns;
+
+static uint64_t late_clock(void)
+{
+    return late_ns += UINT64_C(250) * 1000000000;
+}
+
+/* Every look at the clock takes 250 s, and the limit is 600 s. */
+TEST(decoding_has_a_time_limit)
+{
+    PenFrameDecoder d;
+    PenError err = {0};
+    PenSys sys = pen__sys_real;
+    PenPlayPacket packets[3] = {{.bytes = 1, .starts = true}, {.bytes = 1}, {.bytes = 1}};
+    PenPlayList list = {.params = small, .data = (const uint8_t *)"x", .packets = packets, .n = 2};
+    reset(&d);
+    sys.now_ns = late_clock;
+    pen__sys = &sys;
+    int two = pen__video_play(&d, &list, NULL, NULL, &err);
+    list.n = 3;
+    int three = pen__video_play(&d, &list, NULL, NULL, &err);
+    pen__sys = &pen__sys_real;
+    pen__video_decoder_free(&d);
+    CHECK_INT(two, PEN_OK);
+    CHECK_INT(three, PEN_E_DECODE);
+    CHECK(strstr(err.message, "expected the frames of a sample to be decoded within 600 s"));
+}
+
 static int sweep_body(PenError *err)
 {
     PenFrameDecoder d;
@@ -257,6 +286,7 @@ int main(int argc, char **argv)
     RUN(pictures_come_once);
     RUN(pictures_are_checked);
     RUN(opened_again_only_when_needed);
+    RUN(decoding_has_a_time_limit);
     RUN(no_memory);
     RUN(opened_by_many_threads);
     return TEST_END();
