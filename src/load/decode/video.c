@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/attr.h"
+
 #define WHERE "load/decode"
 
 typedef struct Playing {
@@ -78,9 +80,9 @@ static void name_frame(const Playing *p, PenError *reterr)
 {
     uint32_t n;
     const PenClipFrame *frames = frames_of(p->clip, &n);
-    if (p->next < n)
-        pen__error_prefix(reterr, "frame %" PRIu32 " at %.3f s", frames[p->next].number,
-                          (double)frames[p->next].time_ns / 1e9);
+    uint32_t i = PEN_MIN(p->next, n - 1); /* all may have come, and a later picture is damaged */
+    pen__error_prefix(reterr, "%sframe %" PRIu32 " at %.3f s", p->next < n ? "" : "after ",
+                      frames[i].number, (double)frames[i].time_ns / 1e9);
 }
 
 int pen__clip_play(PenFrameDecoder *decoder, const PenOutField *f, const PenTask *task,
