@@ -37,6 +37,7 @@ VERBS = {
     "load": "compare loaders: rate, waits, CPU time, memory and the bottleneck",
     "bottlenecks": "check that the bottleneck is named rightly where it is known",
     "clips": "compare loaders of video clips: size, rate, waits for data",
+    "videos": "compare loaders of clips from kept videos: rate, CPU time, bytes",
     "loaders": "list loaders and scenarios",
     "setup": "install other loaders, to compare with",
 }

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The sets: videos of one length and GOP, as files, as a pack that keeps them, and as frames.
+
+The folder of a set has videos/<number>.mp4, list.csv, kept.pen and frames.pen.
+"""
+
+from __future__ import annotations
+
+import pathlib
+import shutil
+import sys
+
+from .. import program
+from ..clips.sets import test_videos
+from ..errors import LabError
+from ..experiment import inputs
+from . import encode
+
+LENGTHS = ("short", "long")
+MODES = {"kept.pen": "keep", "frames.pen": "encode"}
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+class Sets:
+    """All sets of one source: a folder of videos, or ffmpeg's test pictures without one."""
+
+    def __init__(self, videos: str, work: pathlib.Path, width: int, height: int,
+                 seconds: int) -> None:
+        self.videos, self.work = videos, (work / "videos").resolve()
+        self.width, self.height, self.seconds = width, height, seconds
+        source = inputs.describe(videos)["id"][:12] if videos else "drawn"
+        self.folder = self.work / f"{source}-{width}x{height}-{seconds}"
+
+    def _sources(self) -> list[str]:
+        if not self.videos:
+            return test_videos(self.work / "drawn")
+        files = sorted(str(file) for file in pathlib.Path(self.videos).glob("*") if file.is_file())
+        if not files:
+            raise LabError(f"no videos in '{self.videos}': expected files such as NAME.mp4")
+        return files
+
+    def _bases(self) -> list[pathlib.Path]:
+        bases = []
+        for i, video in enumerate(self._sources()):
+            bases.append(self.folder / "base" / f"{i}.mp4")
+            encode.source(video, bases[-1], self.width, self.height)
+        return bases
+
+    def make(self, length: str, gop: int) -> Set:
+        """The videos, which later runs use again."""
+        made = Set(self.folder / f"{length}-{gop}")
+        if not (made.folder / "list.csv").exists():
+            _say(f"encoding {length} videos with GOP {gop} into {made.folder}")
+            bases = self._bases()
+            if length == "long":
+                encode.long(bases, made.videos / "0.mp4", gop, self.seconds)
+            else:
+                for i, base in enumerate(bases):
+                    encode.short(base, made.videos / f"{i}.mp4", gop)
+            made.write_list()
+        return made
+
+
+class Set:
+    """Videos of one length and GOP."""
+
+    def __init__(self, folder: pathlib.Path) -> None:
+        self.folder, self.videos = folder, folder / "videos"
+
+    def write_list(self) -> None:
+        """Written last, when the set is complete."""
+        part = self.folder / "list.part"
+        files = sorted(self.videos.glob("*.mp4"), key=lambda file: int(file.stem))
+        rows = [f"{file.name},{i}\n" for i, file in enumerate(files)]
+        part.write_text("".join(["path,label\n", *rows]), encoding="utf-8")
+        part.rename(self.folder / "list.csv")
+
+    def names(self) -> list[str]:
+        """File names of the videos, in the order of the pack."""
+        rows = (self.folder / "list.csv").read_text(encoding="utf-8").splitlines()[1:]
+        return [row.split(",")[0] for row in rows]
+
+    def need(self, reads: str) -> None:
+        """Makes what a loader reads."""
+        out = self.folder / reads
+        if reads not in MODES or (out / "manifest").is_file():
+            return
+        _say(f"packing {out}")
+        shutil.rmtree(out, ignore_errors=True)
+        program.output("pack", self.folder / "list.csv", "--root", self.videos, "-o", out,
+                       "--mode", MODES[reads], "--order", "source", "--video-seconds", "3600")
+
+    def paths(self, reads: str) -> list[pathlib.Path]:
+        """What a loader reads; with the list, so that the folder of all is that of the set."""
+        return [self.folder / "list.csv", self.folder / reads]
+
+    def bytes(self, reads: str) -> int:
+        """On the disk."""
+        return inputs.on_disk(self.folder / reads)["bytes"]
