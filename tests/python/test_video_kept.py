@@ -257,8 +257,10 @@ def test_clips_from_s3_are_those_of_the_disk(videos, s3, no_other_settings, tmp_
         settings = {"order": order, "seed": 4, "batch": 3, "io_threads": 2}
         near, got = (load(pack, *RANDOM[1:], size=None, **settings) for pack in (videos.kept, far))
         assert all(np.array_equal(a, b) for a, b in zip(near, got, strict=True))
-    with penstock.Loader(far, 1, pipeline=RANDOM, output="numpy") as loader:
+    with penstock.Loader(far, 1, pipeline=RANDOM, output="numpy",
+                         subset=[*range(len(far))] * 4) as loader:
         assert loader.stats()["io_threads"] == 64  # each waits for its own request
+        assert max(loader.stats()["slots"] for _ in loader) > 8  # and has one to make
     assert np.array_equal(far[1]["video"][3:30:9].decode(),
                           videos.kept[1]["video"][3:30:9].decode())
 

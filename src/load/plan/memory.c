@@ -106,6 +106,15 @@ static uint64_t more_plans(const PenLoadPlan *p)
     return (uint64_t)p->tasks * (p->n_views - p->n_stored) * sizeof(PenSamplePlan);
 }
 
+/* Where each sample is a request, all threads that read have one to make while a batch is used. */
+static uint64_t wanted_slots(const PenLoadPlan *p)
+{
+    uint64_t batches = PREFETCH;
+    if (p->packs.is_ranged)
+        batches = PEN_MAX(batches, p->io_threads / PEN_MAX(p->set.batch_size, 1u) + 1u);
+    return (p->set.prefetch ? p->set.prefetch : batches) + 2;
+}
+
 /* Half is for the ring, an eighth for bytes of samples, a quarter for scratch, an eighth for
  * indexes of blocks; a ring that needs more takes it from the others down to what they cannot do
  * without. */
@@ -135,8 +144,7 @@ static int share_out(PenLoadPlan *p, PenError *reterr)
     }
     s->scratch -= PEN_MIN(plans, s->scratch / 2);
     s->scratch_each = PEN_MIN(s->scratch / 2 / p->threads, 8 * MiB);
-    uint64_t wanted = (p->set.prefetch ? p->set.prefetch : PREFETCH) + 2;
-    p->slots = (uint32_t)PEN_MAX(PEN_MIN(wanted, s->ring / slot), (uint64_t)MIN_SLOTS);
+    p->slots = (uint32_t)PEN_MAX(PEN_MIN(wanted_slots(p), s->ring / slot), (uint64_t)MIN_SLOTS);
     return PEN_OK;
 }
 
