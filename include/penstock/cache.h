@@ -4,6 +4,9 @@
  * object store, on a slow disk, on NFS. All processes and jobs of a user on a node can share it,
  * and several users if each names those whom it trusts.
  *
+ * Of packs with kept videos, the cache holds pieces of 1 MiB instead of blocks, and what is said of
+ * blocks holds for them.
+ *
  * Blocks from the cache are checked like blocks from the network: a damaged entry is fetched again
  * and replaced. A full or failing disk is not an error for readers; the statistics count it. The
  * library deletes only files that it created. */
@@ -41,7 +44,7 @@ static inline void pen_cache_settings_init(PenCacheSettings *settings)
 
 /** Adds a cache to an open pack. Reads then take blocks from the cache, and store the blocks that
  * were missing there. Call it directly after pen_pack_open, before any other use of the pack. With
- * a cache, a pack on a local disk is read in complete blocks too. */
+ * a cache, a pack on a local disk is read in complete blocks too, unless it has kept videos. */
 PEN_NODISCARD PEN_API int pen_pack_cache(PenPack *pack, const PenCacheSettings *settings,
                                          PenError *reterr);
 

@@ -7,6 +7,7 @@
  *     DIR/<pack id>/new-<random>      an entry that is being written
  *     DIR/<pack id>/<xx>/<n>.block    entry n; xx is n modulo 256
  *     DIR/<pack id>/<xx>/<n>.tail
+ *     DIR/<pack id>/<xx>/<n>.piece
  *
  * Locks belong to the open file, so they are gone when their process is, however that ends. */
 #ifndef PEN_CACHE_CACHE_H
@@ -22,7 +23,7 @@
 typedef struct PenCache PenCache;
 
 typedef struct PenCacheKey {
-    enum { PEN_CACHE_BLOCK = 0, PEN_CACHE_TAIL = 1 } kind;
+    enum { PEN_CACHE_BLOCK = 0, PEN_CACHE_TAIL = 1, PEN_CACHE_PIECE = 2 } kind;
     uint64_t number;
 } PenCacheKey;
 
@@ -69,6 +70,8 @@ typedef struct PenCacheEntry {
 int pen__cache_find(PenCache *cache, PenCacheKey key, PenCacheEntry *ret);
 /* All of it, to memory of that size, and closes it. 1 or 0. */
 int pen__cache_read(PenCacheEntry *entry, void *buf);
+/* A part of it, which ends with it at most, and closes it. 1 or 0. */
+int pen__cache_read_part(PenCacheEntry *entry, uint64_t offset, uint64_t bytes, void *buf);
 void pen__cache_leave(PenCacheEntry *entry);
 
 /* The right to fetch an entry, among all processes. 1: ours, until it is released. 0: somebody

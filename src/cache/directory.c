@@ -15,7 +15,7 @@
 
 enum { FOLDERS = 256 };
 static const char about_name[] = "about", about_head[] = "penstock cache 1\nopened ";
-static const char *const suffixes[] = {".block", ".tail"};
+static const char *const suffixes[] = {".block", ".tail", ".piece"};
 
 /* ---- paths ---------------------------------------------------------------------------------- */
 

@@ -59,18 +59,23 @@ void pen__cache_leave(PenCacheEntry *entry)
     entry->fd = -1;
 }
 
-int pen__cache_read(PenCacheEntry *entry, void *buf)
+int pen__cache_read_part(PenCacheEntry *entry, uint64_t offset, uint64_t bytes, void *buf)
 {
     uint64_t done = 0;
-    while (done < entry->bytes) {
+    while (done < bytes) {
         int64_t n =
-            pen__sys->pread(entry->fd, (char *)buf + done, (size_t)(entry->bytes - done), done);
+            pen__sys->pread(entry->fd, (char *)buf + done, (size_t)(bytes - done), offset + done);
         if (n <= 0)
             break;
         done += (uint64_t)n;
     }
     pen__cache_leave(entry);
-    return done == entry->bytes;
+    return done == bytes;
+}
+
+int pen__cache_read(PenCacheEntry *entry, void *buf)
+{
+    return pen__cache_read_part(entry, 0, entry->bytes, buf);
 }
 
 int pen__cache_claim(PenCache *c, PenCacheKey key)

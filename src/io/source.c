@@ -237,6 +237,12 @@ bool pen__source_drop(PenSource *s, uint64_t bytes, uint64_t offset)
     return s->class_->drop && s->class_->drop(s, bytes, offset) == 1;
 }
 
+void pen__source_forget(PenSource *s, uint64_t bytes, uint64_t offset)
+{
+    if (s->class_->forget)
+        s->class_->forget(s, bytes, offset);
+}
+
 int pen__source_origin(PenSource *s, uint64_t offset, PenOrigin *ret, PenError *reterr)
 {
     int r = s->class_->origin ? s->class_->origin(s, offset, ret, reterr) : 0;

@@ -35,6 +35,7 @@ typedef struct PenSourceClass {
     int (*drop)(PenSource *s, uint64_t bytes, uint64_t offset); /* NULL: it cannot */
     /* NULL: all bytes are its own. */
     int (*origin)(PenSource *s, uint64_t offset, PenOrigin *ret, PenError *reterr);
+    void (*forget)(PenSource *s, uint64_t bytes, uint64_t offset); /* NULL: it keeps nothing */
 } PenSourceClass;
 
 struct PenSource {
@@ -61,6 +62,8 @@ int pen__source_read(PenSource *s, void *buf, size_t bytes, uint64_t offset, Pen
 /* The same once more, because the bytes did not fit their checksum. */
 int pen__source_read_again(PenSource *s, void *buf, size_t bytes, uint64_t offset,
                            PenError *reterr);
+/* Bytes that did not fit their checksum: what is kept of them is not used again. */
+void pen__source_forget(PenSource *s, uint64_t bytes, uint64_t offset);
 /* By one request into several places, one after another: blocks that lie side by side in a file,
  * but not in memory. `arrival` may be NULL. */
 int pen__source_read_v(PenSource *s, const struct iovec *v, int n, uint64_t offset,

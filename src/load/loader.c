@@ -332,11 +332,11 @@ void pen_loader_epoch_stats_sized(const PenLoader *loader, PenLoaderStats *ret, 
     copy_stats(loader, true, ret, ret_bytes);
 }
 
-/* Of a mixture: one of its packs is remote; all that are read in blocks have a cache; all are
+/* Of a mixture: one of its packs is remote; one has a cache, and all that are remote; all are
  * preloaded; the throttles of the pack with the most. */
 static void find_places(const PenLoadPlan *plan, PenRunFacts *f)
 {
-    bool without_cache = false;
+    bool with_cache = false, without_cache = false;
     f->throttles = 0;
     f->is_remote = 0;
     f->is_preloaded = 1;
@@ -347,9 +347,10 @@ static void find_places(const PenLoadPlan *plan, PenRunFacts *f)
         f->throttles = PEN_MAX(f->throttles, remote.throttles);
         f->is_remote |= pen__pack_is_remote(pack);
         f->is_preloaded &= pen__pack_is_preloaded(pack);
-        without_cache |= pen__pack_is_whole(pack) && pen__pack_joins(pack);
+        with_cache |= pen__pack_has_cache(pack);
+        without_cache |= pen__pack_is_remote(pack) && !pen__pack_has_cache(pack);
     }
-    f->has_cache = plan->packs.is_whole && !without_cache;
+    f->has_cache = with_cache && !without_cache;
 }
 
 int pen_run_facts_of(const PenLoader *loader, PenRunFacts *facts, PenError *reterr)

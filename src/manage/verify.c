@@ -13,8 +13,8 @@
 #include "codec/jpeg/decoder/scan.h"
 #include "codec/jpeg/tiled.h"
 #include "pack/format/keys.h"
+#include "pack/mapped/mapped.h"
 #include "pack/reader/column.h"
-#include "pack/reader/mapped.h"
 #include "pack/reader/sections.h"
 #include "pack/reader/shard_check.h"
 

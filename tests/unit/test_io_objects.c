@@ -10,7 +10,7 @@
 #include "io/objects.h"
 #include "io/outside.h"
 #include "io/places.h"
-#include "pack/reader/gather.h"
+#include "pack/mapped/gather.h"
 
 enum { OBJECTS = 1100, OBJECT_BYTES = 100, ALL_BYTES = OBJECTS * OBJECT_BYTES };
 

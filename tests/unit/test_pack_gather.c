@@ -4,8 +4,8 @@
 
 #include "base/error.h"
 #include "ingest_help.h"
-#include "pack/reader/gather.h"
-#include "pack/reader/mapped.h"
+#include "pack/mapped/gather.h"
+#include "pack/mapped/mapped.h"
 
 enum { NONE = 99, FILES = 3, FILE_BYTES = 1 << 20, SHARD_BYTES = 1 << 19 };
 

@@ -40,7 +40,7 @@ LAYERS = (
     ),
     (
         ("pack", "the format, the reader, writing and preloading of packs", (
-            ("format",), ("preload/layout.*",), ("reader",), ("write", "preload", "video"),
+            ("format",), ("mapped", "preload/layout.*"), ("reader",), ("write", "preload", "video"),
         )),
         ("ops", "pipelines as text, operations, what is done to one sample", (
             ("language", "sample"), ("operations", "pixels"),

@@ -91,14 +91,15 @@ int pen__sources_open(PenLoadPlan *p, const PenMixSettings *mix, PenError *reter
     return PEN_OK;
 }
 
-/* Of a block with videos, only its index is kept in memory. The manifest has no size for that. A
- * video table takes some bytes for each packet, far less than this part of a block. */
-enum { INDEX_PART = 16 };
-
+/* Of a block with videos, only its index is kept in memory. The manifest has the size of all
+ * indexes, but not of the largest one: that of two is an estimate, on which only the order depends.
+ * What is kept is counted exactly. */
 static uint64_t largest_block(const PenPack *pack)
 {
+    const PenManifest *m = pen__pack_manifest(pack);
     uint64_t bytes = pen_pack_info(pack)->largest_block_bytes;
-    return pen__pack_manifest(pack)->schema.has_videos ? bytes / INDEX_PART + 1 : bytes;
+    uint64_t mean = m->stats.index_bytes / PEN_MAX(m->n_blocks, 1u);
+    return m->schema.has_videos ? PEN_MIN(mean, bytes / 2) * 2 + 1 : bytes;
 }
 
 static void add_facts(PenPackFacts *f, const PenPack *pack)

@@ -76,8 +76,10 @@ int pen_pack_cache(PenPack *pack, const PenCacheSettings *settings, PenError *re
     r = pen__cache_open(settings, pack->m.id, pack->path, &pack->cache, reterr);
     if (r < 0)
         return r;
-    pack->is_whole = true;
-    pack->keep_bytes = WHOLE_KEEP_BYTES;
+    if (!pack->m.schema.has_videos) {
+        pack->is_whole = true;
+        pack->keep_bytes = WHOLE_KEEP_BYTES;
+    }
     return PEN_OK;
 }
 

@@ -41,6 +41,11 @@ int pen__pack_is_whole(const PenPack *p)
     return p->is_whole;
 }
 
+int pen__pack_has_cache(const PenPack *p)
+{
+    return p->cache != NULL;
+}
+
 PenStore *pen__pack_store(const PenPack *p)
 {
     return p->store;
@@ -138,9 +143,14 @@ static bool is_interrupted(PenPack *p)
     return yes;
 }
 
+static bool is_shared(const PenPack *p)
+{
+    return p->is_remote || p->cache;
+}
+
 int pen__loading_wait(PenPack *p, uint64_t what, uint64_t *look_ns)
 {
-    if (!p->is_whole || !is_loading(p, what))
+    if (!is_shared(p) || !is_loading(p, what))
         return 0;
     if (!*look_ns)
         *look_ns = pen__deadline_after(LOOK_NS);
@@ -153,8 +163,16 @@ int pen__loading_wait(PenPack *p, uint64_t what, uint64_t *look_ns)
 
 void pen__loading_begin(PenPack *p, uint64_t what)
 {
-    if (p->is_whole && p->n_loading < LOADING)
+    if (is_shared(p) && p->n_loading < LOADING)
         p->loading[p->n_loading++] = what;
+}
+
+bool pen__loading_try(PenPack *p, uint64_t what)
+{
+    if (is_loading(p, what))
+        return false;
+    pen__loading_begin(p, what);
+    return true;
 }
 
 void pen__loading_end(PenPack *p, uint64_t what)

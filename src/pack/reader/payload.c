@@ -32,17 +32,33 @@ static uint32_t sum_of(const PenSpot *at, const PenPlace *place, const void *dat
     return sum;
 }
 
-/* The beginning of what does not fit, not the part of it that does not: a pack could be made to ask
- * by parts what a file has. */
-static uint64_t payload_offset(const PenSpot *at)
+typedef struct Payload {
+    uint64_t offset, bytes; /* bytes: 0 of a video */
+} Payload;
+
+static Payload payload_of(const PenSpot *at)
 {
     const PenBlockView *v = &at->block->view;
-    if (pen__field_is_blob(&v->schema->fields[at->field]))
-        return pen__block_blob(v, at->sample, at->field).offset;
+    if (pen__field_is_blob(&v->schema->fields[at->field])) {
+        PenBlobEntry e = pen__block_blob(v, at->sample, at->field);
+        return (Payload){e.offset, e.bytes};
+    }
     if (v->schema->fields[at->field].type == PEN_TYPE_CLIP &&
         !pen__block_images(v, at->sample, at->field))
-        return pen__block_clip(v, at->sample, at->field).offset;
-    return pen__block_image(v, at->sample, at->field, at->frame).offset;
+        return (Payload){.offset = pen__block_clip(v, at->sample, at->field).offset};
+    PenImageEntry e = pen__block_image(v, at->sample, at->field, at->frame);
+    return (Payload){e.offset, e.bytes};
+}
+
+/* A cache does not give the same bytes again. Of a video, `offset` is that of a run. */
+static void forget(const PenSpot *at, uint64_t offset)
+{
+    const PenBlock *b = at->block;
+    Payload p = payload_of(at);
+    if (!p.bytes)
+        p = (Payload){offset, PEN_VIDEO_RUN_BYTES};
+    if (!b->is_whole)
+        pen__source_forget(b->shard->shard.source, p.bytes, b->offset + p.offset);
 }
 
 /* Of bytes that may come from a file outside of the pack: the message names the file, but says
@@ -53,7 +69,9 @@ static int outside_changed(const PenSpot *at, PenError *reterr)
     PenSource *source = b->shard->shard.source;
     uint64_t sample = b->first_sample + at->sample;
     PenOrigin origin = {.is_modified = false};
-    int r = pen__source_origin(source, b->offset + payload_offset(at), &origin, reterr);
+    /* The beginning of what does not fit, not the part of it that does not: a pack could be made to
+     * ask by parts what a file has. */
+    int r = pen__source_origin(source, b->offset + payload_of(at).offset, &origin, reterr);
     if (r == 0)
         snprintf(origin.name, sizeof origin.name, "%.400s", source->name);
     if (r >= 0) /* else the file itself is missing, or has another size */
@@ -74,6 +92,7 @@ int pen__sum_check(const PenSpot *at, uint64_t offset, uint32_t found, uint32_t 
     const PenBlock *b = at->block;
     if (PEN_LIKELY(found == expected))
         return PEN_OK;
+    forget(at, offset);
     if (b->shard->shard.entry.stored_bytes)
         return outside_changed(at, reterr);
     int r = pen__fail(

@@ -212,6 +212,11 @@ static int read_frames(const At *at, const PenFrameRange *range, uint8_t *buf, s
         r = read_at(at, start, end - start, all, reterr);
         if (r == PEN_OK)
             r = gather(at, range, all, start, buf, reterr);
+        if (r == PEN_E_CORRUPT) {
+            r = pen__block_read_again(at->block, start, end - start, all, reterr);
+            if (r == PEN_OK)
+                r = gather(at, range, all, start, buf, reterr);
+        }
         if (!dense)
             pen__free(all);
     }
@@ -454,6 +459,11 @@ static int find_metadata(const PenBlock *b, Find *find, uint8_t **ret_all, PenEr
     int r = pen__block_read(b, b->view.sections_offset, bytes, all, reterr);
     if (r == PEN_OK)
         r = pen__sections_walk(b, all, match, find, reterr);
+    if (r == PEN_E_CORRUPT) {
+        r = pen__block_read_again(b, b->view.sections_offset, bytes, all, reterr);
+        if (r == PEN_OK)
+            r = pen__sections_walk(b, all, match, find, reterr);
+    }
     if (r < 0) {
         pen__free(all);
         return r;

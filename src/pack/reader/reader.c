@@ -14,8 +14,8 @@
 #include "io/dir.h"
 #include "io/outside.h"
 #include "io/remote_source.h"
+#include "pack/mapped/mapped.h"
 #include "pack/preload/layout.h"
-#include "pack/reader/mapped.h"
 #include "pack/reader/reader_impl.h"
 
 #define WHERE "pack/reader"

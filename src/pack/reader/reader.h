@@ -52,6 +52,7 @@ int pen__pack_is_preloaded(const PenPack *p);
 /* 1: blocks are read and kept whole: it is far, or has a cache. Not those with videos: a block of
  * them may be larger than the memory. */
 int pen__pack_is_whole(const PenPack *p);
+int pen__pack_has_cache(const PenPack *p);
 /* 1: from now on, until it is 0 again, all who wait for a server give up. */
 void pen__pack_stop(const PenPack *p, int stop);
 /* What the oldest request to where the pack is is at, for messages; "" when there is none. */

@@ -32,7 +32,7 @@ struct PenPack {
     PenStore *store;            /* that it was opened from; NULL: by pen__pack_open_with */
     pthread_mutex_t mutex;      /* of the slots and all counts of references */
     pthread_cond_t loaded;      /* a whole block has come, or not */
-    uint64_t loading[LOADING];  /* blocks, and shards + PEN_LOADING_SHARD */
+    uint64_t loading[LOADING];  /* blocks, and shards + PEN_LOADING_SHARD, pieces likewise */
     uint32_t n_loading;
     PenShardRef **shards;
     uint64_t shard_slots;
@@ -47,14 +47,16 @@ struct PenPack {
     pid_t pid;                       /* that opened it */
 };
 
-/* pack.c. What is read whole is asked for once: who needs it while it is on its way waits for it.
- * With the lock.
- */
+/* pack.c. What a server sends or the cache keeps is asked for once: who needs it while it is on its
+ * way waits for it. With the lock. */
 #define PEN_LOADING_SHARD (UINT64_C(1) << 63)
+#define PEN_LOADING_PIECE (UINT64_C(1) << 62)
 /* 1: it was on its way, and now is not, or something else has come: look again. 0: it is not; or
  * the caller is interrupted, and is to ask for itself. `look_ns` begins with 0. */
 int pen__loading_wait(PenPack *p, uint64_t what, uint64_t *look_ns);
 void pen__loading_begin(PenPack *p, uint64_t what);
+/* Begins, unless it is on its way. */
+bool pen__loading_try(PenPack *p, uint64_t what);
 void pen__loading_end(PenPack *p, uint64_t what);
 
 /* A place that the pack, or what it refers to, is read from; NULL: there is none. Also pack.c. */

@@ -6,9 +6,10 @@
 
 #include "base/bytes.h"
 #include "io/remote_source.h"
+#include "pack/mapped/mapped.h"
 #include "pack/preload/layout.h"
 #include "pack/reader/cached.h"
-#include "pack/reader/mapped.h"
+#include "pack/reader/pieces.h"
 
 #define WHERE "pack/cache"
 
@@ -353,6 +354,10 @@ int pen__shard_get(PenPack *p, uint64_t number, PenShard *ret, PenError *reterr)
     if (r < 0)
         return r;
     pen__cache_count(p->cache, r ? PEN_COUNT_TAIL_HITS : PEN_COUNT_TAIL_MISSES, 1);
-    *ret = t.shard;
-    return PEN_OK;
+    r = p->is_whole ? PEN_OK : pen__pieces_open(p, number, &t.shard.source, reterr);
+    if (r < 0)
+        pen__shard_close(&t.shard);
+    else
+        *ret = t.shard;
+    return r;
 }

@@ -65,8 +65,8 @@ int pen__pack_shard(PenPack *p, uint64_t number, PenShardRef **ret, PenError *re
         *ret = ref;
         return PEN_OK;
     }
-    /* Of one that is not read whole: two threads may open the same at once, and the later one
-     * stays. */
+    /* Of one that is neither remote nor cached: two threads may open the same at once, and the
+     * later one stays. */
     r = open_shard(p, number, &ref, reterr);
     pthread_mutex_lock(&p->mutex);
     PenShardRef *old = NULL;

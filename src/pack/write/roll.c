@@ -7,7 +7,7 @@
 #include "base/sha256.h"
 #include "pack/format/shard_read.h"
 #include "pack/format/shard_write.h"
-#include "pack/reader/mapped.h"
+#include "pack/mapped/mapped.h"
 
 #define WHERE "pack/roll"
 

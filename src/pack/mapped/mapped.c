@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "pack/reader/mapped.h"
+#include "pack/mapped/mapped.h"
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -10,7 +10,7 @@
 #include "base/bytes.h"
 #include "base/iov.h"
 #include "io/remote_source.h"
-#include "pack/reader/gather.h"
+#include "pack/mapped/gather.h"
 
 #define WHERE "pack/mapped"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads a range of a mapped shard whose payloads are objects of a store: all that it needs is
  * collected first, and then requested at once. */
-#ifndef PEN_PACK_READER_GATHER_H
-#define PEN_PACK_READER_GATHER_H
+#ifndef PEN_PACK_MAPPED_GATHER_H
+#define PEN_PACK_MAPPED_GATHER_H
 
 #include "io/outside.h"
 #include "pack/format/map.h"

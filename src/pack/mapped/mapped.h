@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A mapped shard as the ordinary shard that it stands for: bytes that its file does not have are
  * read from the files that its map names. */
-#ifndef PEN_PACK_READER_MAPPED_H
-#define PEN_PACK_READER_MAPPED_H
+#ifndef PEN_PACK_MAPPED_MAPPED_H
+#define PEN_PACK_MAPPED_MAPPED_H
 
 #include "io/outside.h"
 #include "pack/format/map.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "pack/reader/gather.h"
+#include "pack/mapped/gather.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
