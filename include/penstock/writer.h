@@ -49,13 +49,21 @@ typedef struct PenWriterSettings {
     uint32_t task, n_tasks;
     int32_t codec;            /**< a PenEncoding, as in PenIngestSettings */
     uint64_t smart_threshold; /**< as in PenIngestSettings */
+    /** Clips are parts of video files, which stay where they are: see PenValue. Needs the mode
+     * keep, and neither tasks nor a pack in an object store. */
+    int32_t in_place;
+    uint32_t video_seconds; /**< of in_place: as in PenIngestSettings; default 600 */
 } PenWriterSettings;
 
 /** The value of one field. Numbers: `data` points to them, in the byte order of the machine; the
  * bytes of a ragged field are those of complete rows.
  * Images, bytes, json and text: their bytes. A clip: n_frames JPEG, PNG or WebP files in `frames`,
  * and their timestamps, which may be NULL. If `data` is NULL, a field with PEN_FIELD_OPTIONAL has
- * no value in this sample; another field has an empty one. */
+ * no value in this sample; another field has an empty one.
+ * With in_place a clip is consecutive frames of a video: `data` is the path of the file, and
+ * timestamps_ns are the times of n_frames frames, from the start of the file. The frames have to
+ * have these times, to within a quarter of the distance between them (a single
+ * one: 1 ms); `frames` is NULL. */
 typedef struct PenValue {
     const void *data;
     size_t bytes;

@@ -123,23 +123,29 @@ static int open_writer(CoreWriter *self, const char *path, const PenWriterSettin
 
 static PyObject *writer_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = {
-        "path",        "fields",          "class_field", "classes",       "mode",
-        "quality",     "max_side",        "short_side",  "raw_share",     "check_decode",
-        "sixteen_bit", "no_index",        "progressive", "block_samples", "shard_bytes",
-        "name",        "remote",          "work",        "task",          "n_tasks",
-        "codec",       "smart_threshold", NULL};
+    static char *names[] = {"path",        "fields",
+                            "class_field", "classes",
+                            "mode",        "quality",
+                            "max_side",    "short_side",
+                            "raw_share",   "check_decode",
+                            "sixteen_bit", "no_index",
+                            "progressive", "block_samples",
+                            "shard_bytes", "name",
+                            "remote",      "work",
+                            "task",        "n_tasks",
+                            "codec",       "smart_threshold",
+                            "in_place",    NULL};
     PenWriterSettings s;
     Fields f = {0};
     PyObject *path = NULL, *fields, *classes, *remote;
     unsigned long long block_samples, shard_bytes, smart_threshold;
     pen_writer_settings_init(&s);
     if (!PyArg_ParseTupleAndKeywords(
-            args, kwargs, "O&O!zO!iiIIdpipiKKsOzIIiK", names, PyUnicode_FSConverter, &path,
+            args, kwargs, "O&O!zO!iiIIdpipiKKsOzIIiKp", names, PyUnicode_FSConverter, &path,
             &PyList_Type, &fields, &s.class_field, &PyList_Type, &classes, &s.mode, &s.quality,
             &s.max_side, &s.short_side, &s.raw_share, &s.check_decode, &s.sixteen_bit, &s.no_index,
             &s.progressive, &block_samples, &shard_bytes, &s.name, &remote, &s.work, &s.task,
-            &s.n_tasks, &s.codec, &smart_threshold))
+            &s.n_tasks, &s.codec, &smart_threshold, &s.in_place))
         return NULL;
     s.block_samples = block_samples;
     s.shard_bytes = shard_bytes;
@@ -184,9 +190,16 @@ static int is_clip(PyObject *value)
     return PyTuple_Check(value);
 }
 
+/* Frames of a video: (path, times). */
+static int is_video(PyObject *clip)
+{
+    return PyTuple_Size(clip) == 2 && PyBytes_Check(PyTuple_GetItem(clip, 0));
+}
+
+/* Of a video there are times alone. */
 static Py_ssize_t n_frames(PyObject *clip)
 {
-    PyObject *frames = PyTuple_GetItem(clip, 0);
+    PyObject *frames = PyTuple_GetItem(clip, is_video(clip));
     return frames ? PyList_Size(frames) : -1;
 }
 
@@ -222,6 +235,27 @@ static int add_buffer(Row *row, PyObject *object, PenValue *value)
     return 0;
 }
 
+static int add_times(Row *row, PyObject *times, PenValue *value)
+{
+    Py_ssize_t n = PyList_Size(times);
+    value->timestamps_ns = &row->times[row->n_times];
+    for (Py_ssize_t i = 0; i < n; i++) {
+        row->times[row->n_times] = PyLong_AsLongLong(PyList_GetItem(times, i));
+        if (row->times[row->n_times++] == -1 && PyErr_Occurred())
+            return -1;
+    }
+    return 0;
+}
+
+static int add_video(Row *row, PyObject *clip, PenValue *value)
+{
+    PyObject *path, *times;
+    if (!PyArg_ParseTuple(clip, "SO!", &path, &PyList_Type, &times))
+        return -1;
+    value->n_frames = (uint32_t)PyList_Size(times);
+    return add_buffer(row, path, value) < 0 ? -1 : add_times(row, times, value);
+}
+
 /* (frames, times): two lists; times is empty or as long as frames. */
 static int add_clip(Row *row, PyObject *clip, PenValue *value)
 {
@@ -232,16 +266,10 @@ static int add_clip(Row *row, PyObject *clip, PenValue *value)
     Py_ssize_t n_given = PyList_Size(times);
     value->frames = &row->values[row->n_parts];
     value->n_frames = (uint32_t)n;
-    value->timestamps_ns = n_given == n ? &row->times[row->n_times] : NULL;
     for (Py_ssize_t i = 0; i < n; i++)
         if (add_buffer(row, PyList_GetItem(frames, i), &row->values[row->n_parts++]) < 0)
             return -1;
-    for (Py_ssize_t i = 0; i < n && n_given == n; i++) {
-        row->times[row->n_times] = PyLong_AsLongLong(PyList_GetItem(times, i));
-        if (row->times[row->n_times++] == -1 && PyErr_Occurred())
-            return -1;
-    }
-    return 0;
+    return n_given == n ? add_times(row, times, value) : 0;
 }
 
 static int fill_row(Row *row, PyObject *values, uint32_t n_fields)
@@ -252,8 +280,9 @@ static int fill_row(Row *row, PyObject *values, uint32_t n_fields)
         PyObject *value = PyList_GetItem(values, (Py_ssize_t)i);
         if (value == Py_None) /* missing: data stays NULL */
             continue;
-        int r = is_clip(value) ? add_clip(row, value, &row->values[i])
-                               : add_buffer(row, value, &row->values[i]);
+        int r = !is_clip(value)   ? add_buffer(row, value, &row->values[i])
+                : is_video(value) ? add_video(row, value, &row->values[i])
+                                  : add_clip(row, value, &row->values[i]);
         if (r < 0)
             return -1;
     }

@@ -28,6 +28,10 @@ def _of_python(words: list[str]) -> int | None:
         from ._export import _command
 
         module = "_export._command" if _command.is_chosen(words) else None
+    if words[:1] == ["index"]:
+        from .lerobot import _command as _lerobot
+
+        module = "lerobot._command" if _lerobot.is_chosen(words) else None
     if module is None:
         return None
     import importlib

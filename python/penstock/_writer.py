@@ -205,9 +205,12 @@ def _times(field: Field, value: Any) -> list[int]:
     ]
 
 
-def _clip(field: Field, value: Any) -> tuple[list[Any], list[int]]:
-    """Frames and times, from a list of frames or a tuple (frames, times in ns)."""
+def _clip(field: Field, value: Any) -> tuple[Any, list[int]]:
+    """Frames and times, from a list of frames or a tuple (frames, times in ns); or the path of a
+    video and the times of some of its frames."""
     times: list[int] = []
+    if isinstance(value, tuple) and len(value) == 2 and isinstance(value[0], (str, os.PathLike)):
+        return os.fsencode(value[0]), _times(field, value[1])
     if isinstance(value, tuple) and len(value) == 2 and not _is_bytes(value[0]):
         value, times = _list(field, value[0], "frames"), _times(field, value[1])
         if len(times) != len(value):
@@ -335,6 +338,8 @@ class Writer:
                  it wrote before. (i, None): the number of tasks is passed to finalise()
     wait         how many seconds to wait if another process writes the same pack or task in a
                  directory. 0 raises BusyError at once
+    in_place     True: clips are frames of videos, whose files stay where they are and must not
+                 change. add() gets a path and the times of the frames
     """
 
     def __init__(
@@ -362,6 +367,7 @@ class Writer:
         work: str | os.PathLike[str] | None = None,
         task: tuple[int, int | None] | None = None,
         wait: float = 0,
+        in_place: bool = False,
     ) -> None:
         self.path = _check.path(path)
         options, _ = _remote.check(self.path, storage_options)
@@ -400,6 +406,7 @@ class Writer:
             n_tasks=n_tasks,
             codec=_CODECS[_check.word("codec", codec, _CODECS)],
             smart_threshold=_check.size("smart_threshold", smart_threshold),
+            in_place=_check.flag("in_place", in_place),
         )
         self._core = _when_free(wait, lambda: _core.Writer(**arguments))
         self._n = 0
@@ -418,7 +425,8 @@ class Writer:
         of the sample, in a task after the number of the task: "000003-000000000017".
 
         image    the bytes of a JPEG, PNG or WebP file; None: no image
-        clip     a list of such bytes, or (frames, times in ns)
+        clip     a list of such bytes, or (frames, times in ns). With in_place=True: (path of a
+                 video, times in ns of consecutive frames, from the start of the file)
         numbers  a number, an array or nested lists
         text?, json?, bytes?, f32[*]?
                  None means a missing value. To store JSON's null in "json?", pass b"null".

@@ -20,7 +20,7 @@ PASSED = {
                "n_lengths"),
     "writer": ("mode", "quality", "max_side", "short_side", "raw_share", "check_decode",
                "sixteen_bit", "no_index", "progressive", "block_samples", "shard_bytes", "task",
-               "n_tasks", "codec", "smart_threshold"),
+               "n_tasks", "codec", "smart_threshold", "in_place"),
     "cache": ("bytes",),
     "decode": ("height", "width", "mode", "filter", "threads"),
     "remote": ("path_style", "no_sign", "requester_pays", "allow_http", "deadline_ms", "outage_ms",
@@ -43,7 +43,8 @@ CALLERS = {
     "mix": {"n_sources", "packs", "weights", "n_stages", "stop", "starts", "unit", "steps",
             "field"},
 }
-LEFT = {"loader": {"node_ranks", "bucket_of", "n_bucket_of"}, "cache": {"wait_ms"},
+LEFT = {"loader": {"node_ranks", "bucket_of", "n_bucket_of"}, "writer": {"video_seconds"},
+        "cache": {"wait_ms"},
         "remote": {"upload_parts"}, "mix": {"reserved"},
         "preload": {"threads"}, "trace": {"unused"}, "file": {"unused"},
         # finalise ignores all but wait_seconds, and Python waits by itself.

@@ -111,7 +111,7 @@ static int make_plan(PenJob *job, const char *path, const char *text, PenError *
     PenPack *classes = NULL;
     PenKeySet known = {.pack = NULL};
     char videos[PEN_SETTINGS_TEXT_BYTES];
-    pen__settings_text_videos(s, text, videos);
+    pen__settings_text_videos(s->gop, text, videos);
     int r = pen__settings_report(job->settings,
                                  (PenIngestProgress){.stage = "list", .bad = job->bad.n}, reterr);
     if (r == PEN_OK && job->base)
@@ -170,7 +170,7 @@ static int has_settings(const PenJob *job, const char *text, PenError *reterr)
 {
     const PenPlanInfo *info = pen__plan_info(job->plan);
     char videos[PEN_SETTINGS_TEXT_BYTES];
-    pen__settings_text_videos(job->settings, text, videos);
+    pen__settings_text_videos(job->settings->gop, text, videos);
     bool is_text = strcmp(info->settings, text) == 0;
     if (!job->settings->keep_videos)
         return is_text;

@@ -29,7 +29,8 @@ static const PenWriterSettings WRITER_DEFAULTS = {.struct_size = sizeof WRITER_D
                                                   .raw_share = 0.25,
                                                   .smart_threshold = 65536,
                                                   .block_samples = 32,
-                                                  .shard_bytes = DEFAULT_SHARD_BYTES};
+                                                  .shard_bytes = DEFAULT_SHARD_BYTES,
+                                                  .video_seconds = 600};
 
 void pen_ingest_settings_init_sized(PenIngestSettings *settings, size_t bytes)
 {
@@ -231,12 +232,12 @@ bool pen__settings_text_keeps_videos(const char *text)
     return strstr(text, VIDEOS_TEXT) != NULL;
 }
 
-void pen__settings_text_videos(const PenIngestSettings *s, const char *text,
+void pen__settings_text_videos(uint32_t gop_frames, const char *text,
                                char ret[PEN_SETTINGS_TEXT_BYTES])
 {
     char gop[32] = "";
-    if (s->gop)
-        snprintf(gop, sizeof gop, ",\"gop\":%" PRIu32, s->gop);
+    if (gop_frames)
+        snprintf(gop, sizeof gop, ",\"gop\":%" PRIu32, gop_frames);
     snprintf(ret, PEN_SETTINGS_TEXT_BYTES, "%.*s" VIDEOS_TEXT "%s}", (int)strlen(text) - 1, text,
              gop);
 }

@@ -31,7 +31,7 @@ bool pen__settings_entries(const PenIngestSettings *s);
 void pen__settings_text(const PenIngestSettings *s, char ret[PEN_SETTINGS_TEXT_BYTES]);
 /* The text of a run that stores videos as they are, or encoded anew. That it does is part of the
  * text only where there are videos, so that `keep_videos` does not change packs of images. */
-void pen__settings_text_videos(const PenIngestSettings *s, const char *text,
+void pen__settings_text_videos(uint32_t gop_frames, const char *text,
                                char ret[PEN_SETTINGS_TEXT_BYTES]);
 bool pen__settings_text_keeps_videos(const char *text);
 /* Does this text say that shards have columns? That of an earlier build does not. */

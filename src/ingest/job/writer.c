@@ -13,6 +13,7 @@
 #include "ingest/job/settings.h"
 #include "ingest/job/writer_task.h"
 #include "ingest/prepare/prepared.h"
+#include "ingest/video/lists.h"
 #include "io/dir.h"
 #include "manage/work.h"
 #include "manage/work_home.h"
@@ -56,6 +57,8 @@ static void copy_settings(PenWriter *w, const PenWriterSettings *s, PenIngestSet
     ret->order = PEN_PACK_SOURCE;
     ret->shard_bytes = s->shard_bytes;
     ret->block_samples = s->block_samples;
+    ret->in_place = s->in_place;
+    ret->video_seconds = s->video_seconds;
     w->prepare = pen__settings_prepare(ret);
     w->prepare.scan = &w->scan;
     w->makes_entries = pen__settings_entries(ret);
@@ -67,6 +70,7 @@ static int open_schema(PenWriter *w, const PenWriterSettings *s, PenError *reter
     int r = pen__schema_init(&w->schema, s->fields, s->n_fields, reterr);
     if (r < 0)
         return r;
+    w->schema.has_videos = w->prepare.in_place;
     w->schema.has_entries = w->makes_entries && pen__fields_have_images(s->fields, s->n_fields);
     if (!s->class_field)
         return PEN_OK;
@@ -208,6 +212,26 @@ static int open_pack(PenWriter *w, const PenWriterSettings *s, PenError *reterr)
     return r;
 }
 
+/* The clips of the pack are parts of files that stay where they are. */
+static int open_in_place(PenWriter *w, const PenWriterSettings *s, PenError *reterr)
+{
+    char text[PEN_SETTINGS_TEXT_BYTES];
+    if (s->mode != PEN_MODE_KEEP || s->progressive != PEN_PROGRESSIVE_KEEP)
+        return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                         "%s: an in-place pack keeps files as they are: expected the mode keep",
+                         w->path);
+    if (w->task.n_tasks)
+        return pen__fail(reterr, PEN_E_UNSUPPORTED, WHERE,
+                         "%s: an in-place pack is written by one writer, without tasks", w->path);
+    if (!s->video_seconds)
+        return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                         "%s: time limit for a video: expected at least 1 second, found 0",
+                         w->path);
+    memcpy(text, w->text, sizeof text);
+    pen__settings_text_videos(0, text, w->text);
+    return pen__video_lists_new(&w->prepare.lists, reterr);
+}
+
 static int open_writer(PenWriter *w, const PenWriterSettings *s, PenError *reterr)
 {
     PenIngestSettings settings;
@@ -222,6 +246,10 @@ static int open_writer(PenWriter *w, const PenWriterSettings *s, PenError *reter
     if (r < 0)
         return r;
     pen__settings_text(&settings, w->text);
+    if (s->in_place)
+        r = open_in_place(w, s, reterr);
+    if (r < 0)
+        return r;
     r = pen__store_open(w->path, s->remote, &w->store, reterr);
     if (r == PEN_OK)
         r = pen__store_check_kind(w->store, reterr);
@@ -265,13 +293,27 @@ static int check_size(const PenWriter *w, uint32_t field, size_t bytes, PenError
                      w->path, f->name, pen__field_is_number(f) ? "" : "a multiple of ", row, bytes);
 }
 
+static int check_clip(const PenWriter *w, uint32_t field, const PenValue *value, PenError *reterr)
+{
+    bool is_video = value->data && !value->frames && value->n_frames && value->timestamps_ns;
+    if (w->prepare.in_place ? is_video : value->frames || !value->n_frames)
+        return PEN_OK;
+    return pen__fail(reterr, PEN_E_INVALID, WHERE, "%s: field '%s': expected %s", w->path,
+                     w->schema.fields[field].name,
+                     w->prepare.in_place
+                         ? "the path of a video and the times of at least one frame (in_place)"
+                         : "frames, found none; a video that stays in its file needs in_place");
+}
+
 static int count_images(const PenWriter *w, const PenValue *values, uint32_t *ret, PenError *reterr)
 {
     uint64_t n = 0;
     for (uint32_t f = 0; f < w->schema.n_fields; f++) {
         int type = w->schema.fields[f].type;
-        n += type == PEN_TYPE_CLIP ? values[f].n_frames : type == PEN_TYPE_IMAGE;
-        int r = check_size(w, f, values[f].bytes, reterr);
+        bool is_path = type == PEN_TYPE_CLIP && w->prepare.in_place;
+        n += type == PEN_TYPE_CLIP ? (is_path ? 0 : values[f].n_frames) : type == PEN_TYPE_IMAGE;
+        int r = type == PEN_TYPE_CLIP ? check_clip(w, f, &values[f], reterr)
+                                      : check_size(w, f, values[f].bytes, reterr);
         if (r < 0)
             return r;
     }
@@ -299,13 +341,36 @@ static int add_image(const PenWriter *w, PenPrepared *p, uint32_t at, const PenV
     return r;
 }
 
+/* The path need not end with 0. */
+static int add_video(const PenWriter *w, PenPrepared *p, uint32_t field, const PenValue *value,
+                     PenError *reterr)
+{
+    PenVideoTimes wanted = {.times_ns = value->timestamps_ns, .n = value->n_frames};
+    if (!value->bytes || memchr(value->data, 0, value->bytes))
+        return pen__fail(reterr, PEN_E_INVALID, WHERE, "expected the path of a video");
+    char *path = pen__alloc(value->bytes + 1);
+    if (!path)
+        return pen__fail_memory(reterr, WHERE, "path of a video");
+    memcpy(path, value->data, value->bytes);
+    path[value->bytes] = 0;
+    wanted.path = path;
+    int r = pen_is_remote(path)
+                ? pen__fail(reterr, PEN_E_UNSUPPORTED, WHERE,
+                            "%.300s: expected a video on this machine; download it first", path)
+                : pen__prepared_place_video(p, field, &w->prepare, &wanted, reterr);
+    pen__free(path);
+    return r;
+}
+
 static int add_value(const PenWriter *w, PenPrepared *p, uint32_t field, const PenValue *value,
                      uint32_t *next_image, PenError *reterr)
 {
     const PenField *f = &w->schema.fields[field];
     PenStoredValue *to = &p->values[field];
     int r = PEN_OK;
-    if (f->type == PEN_TYPE_CLIP) {
+    if (f->type == PEN_TYPE_CLIP && w->prepare.in_place) {
+        r = add_video(w, p, field, value, reterr);
+    } else if (f->type == PEN_TYPE_CLIP) {
         to->images = &p->stored[*next_image];
         to->n_images = value->n_frames;
         for (uint32_t i = 0; i < value->n_frames && r == PEN_OK; i++) {
@@ -445,6 +510,7 @@ void pen_writer_close(PenWriter **writer)
     pen__writer_task_close(&w->task);
     pen__dir_unlock(&w->lock);
     pen__entry_scan_free(&w->scan);
+    pen__video_lists_free(&w->prepare.lists);
     pen__schema_fini(&w->schema);
     pen__store_close(&w->store);
     pen__free(w->home);

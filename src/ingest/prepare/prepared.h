@@ -42,6 +42,17 @@ int pen__prepared_read_clip(PenPrepared *p, uint32_t field, const PenPart *part,
                             PenPartReader *reader, PenError *reterr);
 int pen__prepared_make_clip(PenPrepared *p, uint32_t field, const PenPrepareSettings *prepare,
                             const PenPlan *plan, PenError *reterr);
+/* Consecutive frames of a video. */
+typedef struct PenVideoTimes {
+    const char *path;
+    const int64_t *times_ns; /* of the frames, from the start of the file */
+    uint32_t n;              /* at least 1 */
+} PenVideoTimes;
+
+/* Makes the clip in `field` of these frames, which stay in their file. `prepare` has lists of
+ * packets. PEN_E_NOT_FOUND: the video has no such frames. */
+int pen__prepared_place_video(PenPrepared *p, uint32_t field, const PenPrepareSettings *prepare,
+                              const PenVideoTimes *wanted, PenError *reterr);
 /* What is held in memory for it, about. */
 uint64_t pen__prepared_memory(const PenPrepared *p);
 

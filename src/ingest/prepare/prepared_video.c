@@ -146,7 +146,6 @@ static int read_large(const PenVideoSettings *settings, PenPreparedVideo *p, con
     }
     pen__free(buf);
     p->video.source = p->source;
-    p->video.source_offset = part->offset;
     return r;
 }
 
@@ -218,6 +217,7 @@ static int prepare(const PenVideoSettings *settings, const char *path, const Pen
         r = part->bytes <= SMALL_BYTES ? read_small(p, part, reterr)
                                        : read_large(settings, p, part, reterr);
     p->video.bytes = part->bytes;
+    p->video.source_offset = part->offset;
     p->video.crcs = p->crcs.data;
     p->video.table = p->table.data;
     p->video.table_bytes = p->table.bytes;
@@ -238,6 +238,25 @@ int pen__prepare_video(const PenVideoSettings *settings, const char *path, const
     if (r < 0)
         pen__prepared_video_free(ret);
     return r;
+}
+
+int pen__prepare_video_in_place(const PenVideoSettings *settings, const char *path,
+                                const PenVideoList *list, PenVideoFrames frames,
+                                PenPreparedVideo *ret, PenError *reterr)
+{
+    int r = pen__prepare_video(settings, path, list, frames, ret, reterr);
+    if (r < 0)
+        return r;
+    pen__buf_free(&ret->data);
+    pen__source_close(&ret->source);
+    ret->video.data = NULL;
+    ret->video.source = NULL;
+    ret->video.origin = path;
+    ret->video.origin_offset = ret->video.source_offset;
+    ret->video.origin_bytes = list->file_bytes;
+    ret->video.origin_mtime_ns = list->mtime_ns;
+    ret->video.origin_etag = "";
+    return PEN_OK;
 }
 
 void pen__prepared_video_free(PenPreparedVideo *p)

@@ -35,6 +35,10 @@ int pen__prepare_video(const PenVideoSettings *settings, const char *path, const
  * and the file is removed with *ret. */
 int pen__prepare_encoded_video(const PenVideoSettings *settings, const PenVideoPart *part,
                                char *temporary, PenPreparedVideo *ret, PenError *reterr);
+/* The same for a payload that stays in its file. `path` has to outlive the result. */
+int pen__prepare_video_in_place(const PenVideoSettings *settings, const char *path,
+                                const PenVideoList *list, PenVideoFrames frames,
+                                PenPreparedVideo *ret, PenError *reterr);
 void pen__prepared_video_free(PenPreparedVideo *p);
 
 #endif

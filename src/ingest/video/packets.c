@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/sys.h"
 #include "ingest/video/packets_impl.h"
 #include "ingest/video/picture.h"
 #include "ingest/video/video_impl.h"
@@ -250,10 +251,15 @@ static int finish(Listing *l, PenError *reterr)
 
 static int list_packets(const PenVideoSettings *settings, Listing *l, PenError *reterr)
 {
-    int r = pen__packet_file_open(&l->file, l->name, reterr);
+    PenFileStat st = {0};
+    int r = pen__sys->stat_path(l->name, &st);
+    if (r < 0)
+        return pen__fail_os(reterr, -r, WHERE, "%s: cannot stat", l->name);
+    r = pen__packet_file_open(&l->file, l->name, reterr);
     if (r < 0)
         return r;
     l->list->file_bytes = l->file.source->bytes;
+    l->list->mtime_ns = st.mtime_ns;
     bool is_small = l->list->file_bytes <= MAX_DUMPED;
     r = probe_stream(settings, l, is_small, reterr);
     if (r == PEN_OK && !is_small)

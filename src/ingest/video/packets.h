@@ -16,6 +16,7 @@ typedef struct PenVideoList {
     uint32_t n;
     uint32_t n_shown; /* frames of the video */
     uint64_t file_bytes;
+    int64_t mtime_ns;     /* of the file, from before it was read */
     int64_t start_ns;     /* time of the file that counts as its start, as ffmpeg has it */
     PenBuf extra, memory; /* what the pointers above point to */
 } PenVideoList;
