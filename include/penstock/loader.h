@@ -170,6 +170,11 @@ typedef struct PenLoaderSettings {
     uint32_t tokens;
     uint32_t n_lengths;
     const uint32_t *lengths;
+    /** Samples that are frames: how many frames each of these samples has, at most 2^32 - 1, which
+     * the library copies. An epoch has every frame once, and 'clip' and 'ragged' with `at` count
+     * from it. Random operations draw different values for each frame. NULL, the default: none. */
+    const uint64_t *frames;
+    uint64_t n_frames;
 } PenLoaderSettings;
 
 PEN_API void pen_loader_settings_init_sized(PenLoaderSettings *settings, size_t bytes);

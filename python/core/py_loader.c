@@ -26,7 +26,7 @@ typedef struct CoreLoader {
 typedef struct Given { /* of the arguments, in the types that the parser wants */
     CorePack *pack;
     PyObject *mix; /* NULL or None: of this pack alone */
-    Py_buffer subset, weights, buckets, lengths;
+    Py_buffer subset, weights, buckets, lengths, frames;
     unsigned long long seed, memory, max_bad, first, count;
 } Given;
 
@@ -36,14 +36,15 @@ static int parse(CoreState *state, PyObject *args, PyObject *kwargs, Given *g, P
         "pack",    "pipeline", "batch_size", "order",    "drop_last", "seed",   "rank",
         "world",   "threads",  "io_threads", "prefetch", "lanes",     "window", "memory",
         "on_bad",  "stall_ms", "max_bad",    "subset",   "first",     "count",  "keep_slots",
-        "weights", "mix",      "buckets",    "tokens",   "lengths",   NULL};
+        "weights", "mix",      "buckets",    "tokens",   "lengths",   "frames", NULL};
     PyObject *subset, *weights = Py_None, *buckets = Py_None, *lengths = Py_None;
+    PyObject *frames = Py_None;
     if (!PyArg_ParseTupleAndKeywords(
-            args, kwargs, "O!zIipKIIiiIIIKiIKOKKp|OOOIO", names, state->pack, &g->pack,
+            args, kwargs, "O!zIipKIIiiIIIKiIKOKKp|OOOIOO", names, state->pack, &g->pack,
             &s->pipeline, &s->batch_size, &s->order, &s->drop_last, &g->seed, &s->rank, &s->world,
             &s->threads, &s->io_threads, &s->prefetch, &s->lanes, &s->window, &g->memory,
             &s->on_bad, &s->stall_ms, &g->max_bad, &subset, &g->first, &g->count, &s->keep_slots,
-            &weights, &g->mix, &buckets, &s->tokens, &lengths))
+            &weights, &g->mix, &buckets, &s->tokens, &lengths, &frames))
         return -1;
     s->seed = g->seed;
     s->memory_bytes = g->memory;
@@ -58,6 +59,8 @@ static int parse(CoreState *state, PyObject *args, PyObject *kwargs, Given *g, P
         return -1;
     if (lengths != Py_None && PyObject_GetBuffer(lengths, &g->lengths, PyBUF_SIMPLE) < 0)
         return -1;
+    if (frames != Py_None && PyObject_GetBuffer(frames, &g->frames, PyBUF_SIMPLE) < 0)
+        return -1;
     s->subset = g->subset.buf;
     s->n_subset = (uint64_t)g->subset.len / sizeof *s->subset;
     s->weights = g->weights.buf;
@@ -66,6 +69,8 @@ static int parse(CoreState *state, PyObject *args, PyObject *kwargs, Given *g, P
     s->n_buckets = (uint32_t)((size_t)g->buckets.len / sizeof *s->buckets);
     s->lengths = g->lengths.buf;
     s->n_lengths = (uint32_t)((size_t)g->lengths.len / sizeof *s->lengths);
+    s->frames = g->frames.buf;
+    s->n_frames = (uint64_t)g->frames.len / sizeof *s->frames;
     return 0;
 }
 
@@ -110,6 +115,7 @@ static PyObject *loader_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
     PyBuffer_Release(&g.weights);
     PyBuffer_Release(&g.buckets);
     PyBuffer_Release(&g.lengths);
+    PyBuffer_Release(&g.frames);
     return (PyObject *)self;
 }
 

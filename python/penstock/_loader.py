@@ -20,6 +20,7 @@ from . import (
     _check,
     _core,
     _dist,
+    _frames,
     _pipeline,
     _python,
     _remote,
@@ -334,6 +335,9 @@ class Loader:
                  a token budget instead of batch_size: every step has one of the lengths, the same
                  on all ranks, and batches of tokens // length samples per rank. In the pipeline,
                  "patches 16" returns so many patches per image.
+    frames       samples are frames of clips: the name of a clip field, or of an i64 field with the
+                 number of frames; or one number for each sample. An epoch has every frame once. In
+                 the pipeline, `at` counts from it: "decode | clip 2 1 at=-1", "ragged 16 at=0"
     on_bad       "raise", or "substitute": replace bad samples, at most max_bad per epoch
     max_bad      maximum number of replaced samples per epoch
     timeout      maximum time to wait for a batch, in seconds
@@ -379,6 +383,7 @@ class Loader:
         buckets: Iterable[Sequence[int]] | None = None,
         tokens: int | None = None,
         lengths: Iterable[int] | None = None,
+        frames: _frames.Frames | None = None,
         on_bad: str = "raise",
         max_bad: int = 100,
         timeout: float = 300.0,
@@ -435,12 +440,15 @@ class Loader:
         operations, functions = _python.split(pipeline)
         _check_functions(functions, output, pin_memory)
         mixed = self.dataset if isinstance(self.dataset, Mix) else None
-        if mixed is not None and (subset is not None or weights is not None):
+        own = {"subset": subset, "weights": weights, "frames": frames}
+        given = [name for name, value in own.items() if value is not None]
+        if mixed is not None and given:
             raise InvalidError(
-                f"{'weights' if subset is None else 'subset'}: a mix has all samples of its packs; "
+                f"{given[0]}: a mix has all samples of its packs; "
                 "write a pack of those that you want, or load it alone"
             )
         numbers, first, count = _subset.choose(subset, len(self.dataset))
+        n_chosen = _subset.count(numbers, count, len(self.dataset))
         self.buckets = _buckets.choose(buckets)
         self._core = _core.Loader(
             pack=self.dataset._core if isinstance(self.dataset, Pack)
@@ -465,11 +473,14 @@ class Loader:
             first=first,
             count=count,
             keep_slots=pin_memory,
-            weights=_weights.choose(weights, _subset.count(numbers, count, len(self.dataset))),
+            weights=_weights.choose(weights, n_chosen),
             mix=None if mixed is None else mixed._settings(),
             buckets=_buckets.packed(self.buckets),
             tokens=0 if budget is None else budget.tokens,
             lengths=None if budget is None else budget.packed(),
+            frames=None
+            if isinstance(self.dataset, Mix)
+            else _frames.choose(frames, self.dataset, numbers, first, n_chosen),
         )
         self.fields, self._lists = describe(self._core, output)
         if len(self) == 0:

@@ -418,6 +418,7 @@ def clip(
     seconds: float = 0,
     indices: int | Sequence[int] | Literal["none"] = "none",
     times: Literal["no", "yes"] = "no",
+    at: int | Literal["none"] = "none",
 ) -> Op:
     """Select frames of a clip. Must directly follow decode.
 
@@ -430,6 +431,9 @@ def clip(
     seconds  select frames by time over this duration, instead of by stride; 0: off
     indices  frame numbers to select, instead of frames, stride and offset (none)
     times    also return the frame times in ns, as a field NAME_times (no, yes)
+    at       if samples are frames: first frame, counted from the frame of the sample, instead of
+            offset; also return a field NAME_mask that is true for frames of the clip, and false
+            where its first or last frame is repeated (none)
     """
 
 def normalize(
@@ -561,12 +565,18 @@ def key(
 def ragged(
     max_rows: int = 1024,
     pad: float | Literal["none"] = "none",
+    at: int | Literal["none"] = "none",
+    stride: int | Literal["none"] = "none",
 ) -> Op:
     """Return a field whose number of rows differs between samples, such as f32[*,4].
 
     max_rows  largest number of rows; a batch reserves so many for each sample
     pad       none: values and offsets; a number: a tensor of max_rows rows per sample, filled with
             it, and a field NAME_mask that is true for rows of the sample (none)
+    at        if samples are frames: a tensor of max_rows rows, the first one counted from the frame
+            of the sample, and a field NAME_mask that is false where the first or last row is
+            repeated (none)
+    stride    with at: distance between rows; none: 1 (none)
     """
 
 def boxes(

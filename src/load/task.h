@@ -86,6 +86,7 @@ typedef struct PenTask {
     PenTaskImage *images; /* plan->n_views of them */
     PenTaskClip *clips;   /* plan->n_clips of them */
     PenTaskRows *rows;    /* plan->n_follows of them */
+    PenBuf rows_read;     /* all rows of a field, of which some are wanted */
 } PenTask;
 
 static inline PenStageClock *pen__task_clock(PenTask *task)

@@ -76,7 +76,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
         bool rising = take_byte(&in) & 1;
         int64_t *times = times_of(&in, n, rising);
         for (uint64_t sample = 0; sample < 3; sample++)
-            check(p, &(PenClipFrames){n, times}, sample);
+            check(p, &(PenClipFrames){.n = n, .times_ns = times}, sample);
         pen__program_free(&p);
         free(times);
     }

@@ -227,6 +227,14 @@ IN_TESTS = {
     # test_py_buckets.py
     "use fewer buckets, or drop_last", "write 'cover bucket' or", "pass buckets= to the loader",
     "change multiple or max_ratio",
+    # test_lerobot.py
+    "convert the Parquet files with 'penstock convert'", "convert_image_to_video' makes videos",
+    "for a field of its own; rename the feature",
+    # test_lerobot_windows.py
+    "but samples are no frames; pass frames to the loader",
+    "at selects frames by frames and stride; remove",
+    "pass the number of frames of each sample to frames",
+    "load all frames between the first and the last one",
     # test_py_tokens.py
     "; use 'patches 16", "; move it before patches", "; pass tokens= and lengths= to the loader",
     "; remove the layout", "does not work with patches; use several views",

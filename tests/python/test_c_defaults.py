@@ -17,7 +17,7 @@ PASSED = {
     "loader": ("order", "drop_last", "seed", "rank", "world", "threads", "io_threads", "prefetch",
                "lanes", "window", "memory_bytes", "on_bad", "stall_ms", "max_bad", "n_subset",
                "first", "count", "keep_slots", "n_weights", "n_buckets", "tokens",
-               "n_lengths"),
+               "n_lengths", "n_frames"),
     "writer": ("mode", "quality", "max_side", "short_side", "raw_share", "check_decode",
                "sixteen_bit", "no_index", "progressive", "block_samples", "shard_bytes", "task",
                "n_tasks", "codec", "smart_threshold", "in_place"),
@@ -29,7 +29,7 @@ PASSED = {
 # Other members: always set by the caller; or left at the default of C, since Python has no
 # parameter for them.
 CALLERS = {
-    "loader": {"batch_size", "pipeline", "subset", "weights", "buckets", "lengths"},
+    "loader": {"batch_size", "pipeline", "subset", "weights", "buckets", "lengths", "frames"},
     "writer": {"fields", "n_fields", "class_field", "classes", "n_classes", "remote", "work",
                "name"},
     "cache": {"directory", "share", "n_trusted", "trusted"},
@@ -56,7 +56,7 @@ LEFT = {"loader": {"node_ranks", "bucket_of", "n_bucket_of"}, "writer": {"video_
                    "smart_threshold", "keep_videos", "gop"}}
 # Names that the module has for members.
 OTHER_NAMES = {"memory": "memory_bytes", "subset": "n_subset", "weights": "n_weights",
-               "buckets": "n_buckets", "lengths": "n_lengths"}
+               "buckets": "n_buckets", "lengths": "n_lengths", "frames": "n_frames"}
 
 
 @pytest.fixture(scope="module")

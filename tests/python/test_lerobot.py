@@ -3,12 +3,13 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 
 import pytest
-from cli_tools import good
+from cli_tools import ROOT, good
 from packet_tools import PLUGIN, need_plugin
 from py_tools import need_penstock
 
@@ -138,6 +139,28 @@ def test_command(dataset, tmp_path):
     assert done.returncode == 1 and "already exists" in done.stderr
     done = penstock_command("index", dataset.root, "-o", tmp_path / "s.pen")
     assert done.stdout.startswith(f"{tmp_path}/s.pen: 5 episodes, 118 frames")
+
+
+@pytest.mark.slow
+def test_how_to_page(tmp_path, monkeypatch):
+    """Its commands and its code."""
+    page = (ROOT / "docs/how-to/lerobot.md").read_text()
+    monkeypatch.chdir(tmp_path)
+    Dataset(tmp_path / "data/robot", (70, 33))
+    for command in re.findall(r"^penstock (.*?) *(?:#.*)?$", page, re.M):
+        if command.startswith(("index", "verify")):
+            done = penstock_command(*command.split())
+            assert done.returncode == 0, (command, done.stderr)
+    names = {}
+    for code in re.findall(r"^```python\n(.*?)^```$", page, re.M | re.S):
+        exec(compile(code, "lerobot.md", "exec"), names)
+    assert tuple(names["images"].shape) == (64, 2, 3, 224, 224)
+    assert tuple(names["actions"].shape) == (64, 50, 3)
+    assert tuple(names["is_real"].shape) == (64, 50)
+    clips = next(iter(names["episodes"]))
+    assert tuple(clips[0].shape) == (8, 3, 16, 224, 224)
+    names["loader"].close()
+    names["episodes"].close()
 
 
 def camera(name, what):

@@ -37,6 +37,7 @@ ELSEWHERE = {
     "tutorials/training-from-s3.md": "test_training_docs.py",
     "tutorials/why-is-my-gpu-idle.md": "test_idle_docs.py",
     "how-to/tars-in-place.md": "test_in_place.py",
+    "how-to/lerobot.md": "test_lerobot.py",
     "how-to/team-cache.md": "test_py_cache_share.py",
     "how-to/pack-on-a-cluster.md": "test_ray_pack.py",
     "how-to/ray-data.md": "test_ray_sink.py",

@@ -43,6 +43,36 @@ static void check_epoch(const double *weights, uint64_t n, uint64_t epoch)
     CHECK(!w);
 }
 
+/* Every entry n_times[i] times, whatever seed and epoch are. */
+TEST(entries_are_repeated)
+{
+    static const uint64_t times[] = {3, 0, 1, 4, 0};
+    static const PenDrawn want[] = {{0, 0}, {0, 1}, {0, 2}, {2, 0}, {3, 0}, {3, 1}, {3, 2}, {3, 3}};
+    PenWeights *w = NULL;
+    uint64_t n = 0;
+    CHECK_INT(pen__repeats_new(times, PEN_LEN(times), "frames", &w, &n, NULL), PEN_OK);
+    CHECK_INT(n, PEN_LEN(want));
+    for (uint64_t seed = 0; seed < 3; seed++)
+        for (uint64_t k = 0; k < n; k++) {
+            PenDrawn d = pen__weights_at(w, seed, seed, k);
+            CHECK_INT(d.entry, want[k].entry);
+            CHECK_INT(d.ordinal, want[k].ordinal);
+        }
+    pen__weights_free(&w);
+}
+
+TEST(repeats_are_checked)
+{
+    PenError err = {0};
+    PenWeights *w = NULL;
+    uint64_t n = 0, zero[2] = {0, 0}, large[2] = {1, UINT64_C(1) << 32};
+    CHECK_INT(pen__repeats_new(zero, 2, "frames", &w, &n, &err), PEN_E_INVALID);
+    CHECK_STR(err.message, "frames: expected at least one that is not 0");
+    CHECK_INT(pen__repeats_new(large, 2, "frames", &w, &n, &err), PEN_E_INVALID);
+    CHECK_STR(err.message, "frames: entry 1: expected at most 2^32 - 1, found 4294967296");
+    CHECK(!w);
+}
+
 TEST(entries_are_drawn_by_their_weights)
 {
     static double weights[MOST];
@@ -136,6 +166,8 @@ int main(int argc, char **argv)
     RUN(epochs_draw_others);
     RUN(a_tiny_weight_is_not_zero_and_a_huge_sum_does_not_overflow);
     RUN(what_is_no_weight_is_refused);
+    RUN(entries_are_repeated);
+    RUN(repeats_are_checked);
     RUN(without_memory_it_says_so);
     return TEST_END();
 }

@@ -96,9 +96,11 @@ TEST(clip_messages)
     CHECK_STR(err.message, "clip: fps and seconds need increasing timestamps, found 4 frames "
                            "without them; use stride");
     int64_t far[] = {-1, INT64_MAX};
-    CHECK_INT(pen__clip_choose(&rule, &(PenClipFrames){2, far}, &draw, got, &err), PEN_E_INVALID);
+    CHECK_INT(pen__clip_choose(&rule, &(PenClipFrames){.n = 2, .times_ns = far}, &draw, got, &err),
+              PEN_E_INVALID);
     far[0] = INT64_MAX / 2;
-    CHECK_INT(pen__clip_choose(&rule, &(PenClipFrames){2, far}, &draw, got, &err), PEN_E_LIMIT);
+    CHECK_INT(pen__clip_choose(&rule, &(PenClipFrames){.n = 2, .times_ns = far}, &draw, got, &err),
+              PEN_E_LIMIT);
     CHECK_STR(err.message,
               "clip: expected timestamps of at most 100 days, found 4611686018 s; use stride");
 }
@@ -120,6 +122,25 @@ TEST(clip_lists)
               "clip: frame 12 requested, but the clip has 10, and pad is none; use pad=last "
               "or pad=loop, or leave the sample out with a subset");
     CHECK_INT(pen__clip_choose(&rule, &(PenClipFrames){.n = 13}, &draw, got, &err), PEN_OK);
+}
+
+/* ---- around a frame ---- */
+
+TEST(clip_around_a_frame)
+{
+    PenError err = {0};
+    uint32_t got[4] = {0};
+    PenDraw draw = draw_of(0);
+    PenClipRule rule = {
+        .frames = 4, .n = 1, .stride = 3, .offset = PEN_OFFSET_FRAME, .at = -4, .pad = 0};
+    CHECK_INT(pen__clip_choose(&rule, &(PenClipFrames){.n = 10, .frame = 6}, &draw, got, &err), 0);
+    CHECK_MEM(got, ((uint32_t[]){2, 5, 8, 9}), sizeof got);
+    CHECK_INT(pen__clip_choose(&rule, &(PenClipFrames){.n = 10, .frame = 0}, &draw, got, &err), 0);
+    CHECK_MEM(got, ((uint32_t[]){0, 0, 2, 5}), sizeof got);
+    CHECK_INT(pen__clip_choose(&rule, &(PenClipFrames){.n = 10, .frame = 10}, &draw, got, &err),
+              PEN_E_INVALID);
+    CHECK_STR(err.message, "clip: the sample is frame 10, but the clip has 10; pass the number of "
+                           "frames of each sample to frames");
 }
 
 /* ---- by time ---- */
@@ -146,7 +167,7 @@ TEST(clip_frames_by_time)
         int64_t times[40] = {some(1000)};
         uint32_t n = 2 + some(38), got[100];
         PenClipRule rule = some_rule();
-        PenClipFrames frames = {n, times};
+        PenClipFrames frames = {.n = n, .times_ns = times};
         PenDraw draw = draw_of(i), again = draw;
         for (uint32_t k = 1; k < n; k++)
             times[k] = times[k - 1] + 1 + (some(3) ? some(80000000) : 0);
@@ -184,7 +205,9 @@ TEST(clip_times_may_be_rounded)
             times[i] = (int64_t)i * 1000000000 / 30 + (i ? rounding : 0);
         PenClipRule rule = {.frames = 60, .n = 1, .pad = PEN_PAD_NONE, .seconds = 1, .parts = 30};
         PenDraw draw = draw_of(1);
-        CHECK_INT(pen__clip_choose(&rule, &(PenClipFrames){60, times}, &draw, got, NULL), PEN_OK);
+        CHECK_INT(
+            pen__clip_choose(&rule, &(PenClipFrames){.n = 60, .times_ns = times}, &draw, got, NULL),
+            PEN_OK);
         for (uint32_t i = 0; i < 60; i++)
             CHECK_INT(got[i], i);
     }
@@ -198,10 +221,14 @@ TEST(clip_times_may_be_equal)
     PenClipRule rule = {.frames = 3, .n = 1, .seconds = 1, .parts = 1e6};
     PenDraw draw = draw_of(1);
     rule.offset = PEN_OFFSET_GIVEN;
-    CHECK_INT(pen__clip_choose(&rule, &(PenClipFrames){5, times}, &draw, got, NULL), PEN_OK);
+    CHECK_INT(
+        pen__clip_choose(&rule, &(PenClipFrames){.n = 5, .times_ns = times}, &draw, got, NULL),
+        PEN_OK);
     CHECK_MEM(got, ((uint32_t[]){0, 1, 4}), sizeof got);
     rule.at = 0.4e-6;
-    CHECK_INT(pen__clip_choose(&rule, &(PenClipFrames){5, times}, &draw, got, NULL), PEN_OK);
+    CHECK_INT(
+        pen__clip_choose(&rule, &(PenClipFrames){.n = 5, .times_ns = times}, &draw, got, NULL),
+        PEN_OK);
     CHECK_MEM(got, ((uint32_t[]){0, 1, 4}), sizeof got);
 }
 
@@ -367,6 +394,7 @@ int main(int argc, char **argv)
     RUN(clip_frames_by_number);
     RUN(clip_messages);
     RUN(clip_lists);
+    RUN(clip_around_a_frame);
     RUN(clip_frames_by_time);
     RUN(clip_times_may_be_rounded);
     RUN(clip_times_may_be_equal);

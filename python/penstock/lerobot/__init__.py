@@ -12,9 +12,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ._index import Indexed as Indexed
     from ._index import index as index
+    from ._windows import windows as windows
 
-__all__ = ["Indexed", "index"]
-_MODULES = {"Indexed": "_index", "index": "_index"}
+__all__ = ["Indexed", "index", "windows"]
+_MODULES = {"Indexed": "_index", "index": "_index", "windows": "_windows"}
 
 
 def __getattr__(name: str) -> object:

@@ -32,13 +32,18 @@ static int note(PenTasks *tasks, PenTask *t, int status, const PenError *why)
                  : PEN_OK;
 }
 
-/* Of the same source. */
-static uint64_t draw_sample(const PenLoadPlan *plan, const PenTask *t, PenRng *rng)
+/* Of the same source. A sample that is a frame becomes a frame of another sample. */
+static void draw_sample(const PenLoadPlan *plan, PenTask *t, PenRng *rng)
 {
-    if (plan->sources)
-        return pen__rng_below(rng, plan->sources[t->to.source].n);
-    return pen__load_plan_choose(plan, t->to.epoch, pen__rng_below(rng, plan->state.order.n))
-        .sample;
+    if (plan->sources) {
+        t->to.sample = pen__rng_below(rng, plan->sources[t->to.source].n);
+        return;
+    }
+    uint64_t i = pen__rng_below(rng, plan->state.order.n);
+    PenChosen chosen = pen__load_plan_choose(plan, t->to.epoch, i);
+    t->to.sample = chosen.sample;
+    if (plan->has_frames)
+        t->to.ordinal = chosen.ordinal;
 }
 
 /* Other samples, one after another, until one is not broken. */
@@ -50,7 +55,7 @@ static int try_others(PenTasks *tasks, const PenImageDecoder *decoder, PenTask *
     PenRng rng = pen__rng_init(key, t->to.ordinal);
     int r = t->status;
     for (int i = 0; i < TRIES && is_damage(r); i++) {
-        t->to.sample = draw_sample(plan, t, &rng);
+        draw_sample(plan, t, &rng);
         if (t->to.sample == broken)
             continue;
         r = pen__fetch_for_worker(tasks, t);

@@ -22,7 +22,8 @@ __extension__ typedef unsigned __int128 Wide;
 
 struct PenWeights {
     uint64_t n;
-    uint64_t *ends; /* of each entry on the line */
+    uint64_t n_marks; /* drawn in an epoch: n, or one at each point of the line */
+    uint64_t *ends;   /* of each entry on the line */
 };
 
 static int find_largest(const double *weights, uint64_t n, double *ret, PenError *reterr)
@@ -73,8 +74,46 @@ int pen__weights_new(const double *weights, uint64_t n, PenWeights **ret, PenErr
     }
     for (uint64_t i = 0; i < n; i++)
         ends[i] = end += length_of(weights[i] / largest, longest(n));
-    *w = (PenWeights){.n = n, .ends = ends};
+    *w = (PenWeights){.n = n, .n_marks = n, .ends = ends};
     *ret = w;
+    return PEN_OK;
+}
+
+static int check_repeats(const uint64_t *n_times, uint64_t n, const char *name, PenError *reterr)
+{
+    uint64_t total = 0;
+    for (uint64_t i = 0; i < n; i++) {
+        if (n_times[i] > UINT32_MAX)
+            return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                             "%s: entry %" PRIu64 ": expected at most 2^32 - 1, found %" PRIu64,
+                             name, i, n_times[i]);
+        total += n_times[i];
+        if (total >= PEN_PERMUTE_MOST)
+            return pen__fail(reterr, PEN_E_LIMIT, WHERE, "%s: expected a sum below 2^63", name);
+    }
+    return total ? PEN_OK
+                 : pen__fail(reterr, PEN_E_INVALID, WHERE,
+                             "%s: expected at least one that is not 0", name);
+}
+
+int pen__repeats_new(const uint64_t *n_times, uint64_t n, const char *name, PenWeights **ret,
+                     uint64_t *ret_n, PenError *reterr)
+{
+    int r = check_repeats(n_times, n, name, reterr);
+    if (r < 0)
+        return r;
+    PenWeights *w = pen__zalloc(sizeof *w);
+    uint64_t *ends = pen__alloc_array(n, sizeof *ends), end = 0;
+    if (!w || !ends) {
+        pen__free(w);
+        pen__free(ends);
+        return pen__fail_memory(reterr, WHERE, name);
+    }
+    for (uint64_t i = 0; i < n; i++)
+        ends[i] = end += n_times[i];
+    *w = (PenWeights){.n = n, .n_marks = end, .ends = ends};
+    *ret = w;
+    *ret_n = end;
     return PEN_OK;
 }
 
@@ -118,8 +157,12 @@ PenDrawn pen__weights_at(const PenWeights *w, uint64_t seed, uint64_t epoch, uin
 {
     uint64_t total = w->ends[w->n - 1];
     uint64_t start = (uint64_t)((Wide)pen__permute_key(seed, epoch, FOR_WEIGHTS, 0) * total >> 64);
-    uint64_t entry = find(w, (uint64_t)(((Wide)k * total + start) / w->n));
-    Wide begin = entry ? (Wide)w->ends[entry - 1] * w->n : 0;
+    if (w->n_marks == total) { /* one at each point: the start makes no difference */
+        uint64_t at = find(w, k);
+        return (PenDrawn){.entry = at, .ordinal = (uint32_t)(k - (at ? w->ends[at - 1] : 0))};
+    }
+    uint64_t entry = find(w, (uint64_t)(((Wide)k * total + start) / w->n_marks));
+    Wide begin = entry ? (Wide)w->ends[entry - 1] * w->n_marks : 0;
     Wide first = begin > start ? (begin - start + total - 1) / total : 0;
     return (PenDrawn){.entry = entry, .ordinal = (uint32_t)(k - (uint64_t)first)};
 }

@@ -17,6 +17,10 @@ typedef struct PenDrawn {
     uint32_t ordinal; /* how many entries before it are the same */
 } PenDrawn;
 
+/* Every entry i is in an epoch n_times[i] times, in all *ret_n times: its ordinals are 0 to
+ * n_times[i] - 1. `name` is that of the numbers, for messages. */
+int pen__repeats_new(const uint64_t *n_times, uint64_t n, const char *name, PenWeights **ret,
+                     uint64_t *ret_n, PenError *reterr);
 /* Weights are finite and not negative, and one is positive. */
 int pen__weights_new(const double *weights, uint64_t n, PenWeights **ret, PenError *reterr);
 void pen__weights_free(PenWeights **weights); /* accepts NULL */

@@ -122,6 +122,29 @@ static int take_weights(PenLoadPlan *p, uint64_t n, PenError *reterr)
     return r;
 }
 
+/* Samples of an epoch are frames of the samples chosen. */
+static int take_frames(PenLoadPlan *p, uint64_t n, PenError *reterr)
+{
+    const PenLoaderSettings *s = &p->set;
+    if (s->n_frames != n)
+        return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                         "frames: expected %" PRIu64 ", one for each sample, found %" PRIu64, n,
+                         s->n_frames);
+    if (p->ordinals)
+        return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                         "frames: expected a subset without repeated samples");
+    if (s->weights || s->n_buckets)
+        return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                         "frames: expected neither weights nor buckets");
+    int r = pen__repeats_new(s->frames, n, "frames", &p->weights, &p->state.order.n, reterr);
+    if (r < 0)
+        return r;
+    const uint64_t with[] = {p->state.subset, 1};
+    p->state.subset = hash64(with, sizeof with, pen__weights_hash(p->weights));
+    p->has_frames = true;
+    return PEN_OK;
+}
+
 static int choose_samples(PenLoadPlan *p, PenError *reterr)
 {
     uint64_t all = pen_pack_info(p->pack)->n_samples, n = all;
@@ -150,8 +173,11 @@ static int choose_samples(PenLoadPlan *p, PenError *reterr)
         return pen__fail(reterr, PEN_E_INVALID, WHERE, "%s: expected samples to load, found none",
                          pen__pack_path(p->pack));
     p->state.order.n = n;
-    int r = s->weights ? take_weights(p, n, reterr) : PEN_OK;
+    int r = s->frames    ? take_frames(p, n, reterr)
+            : s->weights ? take_weights(p, n, reterr)
+                         : PEN_OK;
     s->weights = NULL;
+    s->frames = NULL;
     return r;
 }
 

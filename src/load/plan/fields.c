@@ -38,6 +38,16 @@ static int add_times(PenLoadPlan *p, PenOutField *clip, PenError *reterr)
     return PEN_OK;
 }
 
+/* A clip around a frame has a mask. */
+static int add_inside(PenLoadPlan *p, PenOutField *clip, PenError *reterr)
+{
+    const PenClipRule *rule = pen__program_clip(clip->program, NULL);
+    if (rule->offset != PEN_OFFSET_FRAME)
+        return PEN_OK;
+    int r = pen__plan_check_frames(p, clip->name, reterr);
+    return r < 0 ? r : pen__plan_add_mask(p, clip, rule->frames, &clip->inside, reterr);
+}
+
 static const char *noun_of(const PenOutField *a, const PenOutField *b)
 {
     if (a->kind == PEN_KIND_KEPT)
@@ -88,7 +98,8 @@ static int add_program(PenLoadPlan *p, PenOutField *to, const PenSpecField *spec
     to->repeats = pen__program_repeats(to->program);
     if (kind->kind == PEN_KIND_CLIP) {
         to->image = p->n_clips++;
-        return add_times(p, to, reterr);
+        r = add_times(p, to, reterr);
+        return r < 0 ? r : add_inside(p, to, reterr);
     }
     r = pen__plan_add_sizes(p, to, reterr);
     return r < 0 ? r : pen__plan_add_grid(p, to, reterr);

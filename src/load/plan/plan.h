@@ -39,6 +39,10 @@ typedef struct PenOutField {
     uint32_t max_rows;  /* of a ragged field */
     uint32_t mask;      /* of a ragged field that is padded: the field of its mask; 0: a list */
     double pad;         /* the number that it is padded with */
+    uint32_t inside;    /* of a clip or rows around a frame: the field for the mask of those that
+                         * the sample has; 0: none */
+    int64_t at;         /* of such rows: the first one, counted from the frame */
+    uint32_t stride;    /* and from one to the next */
     bool is_target;     /* of one_hot, of an image that is mixed: */
     uint32_t mixed_by;  /* the field of the image */
     uint32_t sizes;     /* of images and masks of different sizes, in a list or padded: the field of
@@ -48,15 +52,16 @@ typedef struct PenOutField {
 } PenOutField;
 
 /* Fields of the loader's own, which have no program: the times of a clip's frames; lists, padded or
- * not; the mask of a padded one; the rows that are kept; the sizes of images; the number of the
- * sample's source, which `field` is. */
+ * not; the mask of a padded one or of a window; the rows that are kept; the sizes of images; the
+ * number of the sample's source, which `field` is; rows around the frame that the sample is. */
 enum {
     PEN_KIND_TIMES = 100,
     PEN_KIND_LIST = 101,
     PEN_KIND_ROW_MASK = 102,
     PEN_KIND_KEPT = 103,
     PEN_KIND_SIZES = 104,
-    PEN_KIND_SOURCE = 105
+    PEN_KIND_SOURCE = 105,
+    PEN_KIND_WINDOW = 106
 };
 enum { PEN_NO_FIELD = UINT32_MAX }; /* in the pack: the sample's key */
 
@@ -146,11 +151,12 @@ typedef struct PenLoadPlan {
     PenView *views;
     uint32_t n_follows;
     PenFollow *follows;
-    int32_t first_image;    /* among fields; masks have its size; -1 = none */
-    uint64_t *subset;       /* NULL: samples first, first + 1, ... */
-    uint32_t *ordinals;     /* of entries of subset; NULL: it has no repeats */
-    PenWeights *weights;    /* of the samples chosen; NULL: each is in an epoch once */
-    PenShapes *shapes;      /* of buckets or lengths; NULL: all batches have one shape */
+    int32_t first_image; /* among fields; masks have its size; -1 = none */
+    uint64_t *subset;    /* NULL: samples first, first + 1, ... */
+    uint32_t *ordinals;  /* of entries of subset; NULL: it has no repeats */
+    PenWeights *weights; /* of the samples chosen; NULL: each is in an epoch once */
+    bool has_frames;     /* samples of an epoch are frames: their ordinals are numbers of these */
+    PenShapes *shapes;   /* of buckets or lengths; NULL: all batches have one shape */
     PenBucketPlan *buckets; /* NULL: none */
     PenLengths *lengths;    /* of a token budget; NULL: all batches have set.batch_size samples,
                              * which otherwise is that of the largest */

@@ -214,10 +214,10 @@ static int find_starts(const PenLoadPlan *p, const PenMixSettings *mix,
 int pen__sources_mix(PenLoadPlan *p, const PenMixSettings *mix, PenError *reterr)
 {
     uint64_t starts[PEN_MIX_MOST_STAGES], n = 0;
-    if (p->set.subset || p->set.count || p->set.weights)
+    if (p->set.subset || p->set.count || p->set.weights || p->set.frames)
         return pen__fail(reterr, PEN_E_INVALID, WHERE,
-                         "mix: expected neither a subset nor weights of samples; each source has "
-                         "all samples of its pack");
+                         "mix: expected neither a subset nor weights nor frames of samples; each "
+                         "source has all samples of its pack");
     int r = find_starts(p, mix, starts, reterr);
     if (r == PEN_OK)
         r = make(p, mix, starts, mix->n_stages, &p->mixture, reterr);

@@ -6,6 +6,7 @@
 
 #include "base/bytes.h"
 #include "load/read/video.h"
+#include "load/read/window.h"
 
 #define WHERE "load/read"
 
@@ -52,7 +53,7 @@ static int choose(const PenLoadPlan *plan, const PenTask *task, const PenOutFiel
 {
     const PenClipRule *rule = pen__program_clip(f->program, NULL);
     PenClipEntry entry = pen__block_clip(&at->block->view, at->in_block, f->field);
-    PenClipFrames frames = {.n = entry.n_frames};
+    PenClipFrames frames = {.n = entry.n_frames, .frame = task->to.ordinal};
     int r = PEN_OK;
     if (rule->seconds > 0 && frames.n)
         r = list_times(f, at, video, clip, &frames, reterr);
@@ -61,6 +62,8 @@ static int choose(const PenLoadPlan *plan, const PenTask *task, const PenOutFiel
     uint32_t *chosen = resize_to(&clip->chosen, (size_t)rule->n * rule->frames, 4, reterr);
     if (!chosen)
         return PEN_E_NO_MEMORY;
+    if (f->inside)
+        pen__window_mask(task, f, (int64_t)rule->at, rule->stride, rule->frames, frames.n);
     PenDrawKey key = pen__task_key(plan, task, f);
     return pen__program_choose(f->program, &frames, key, task->to.sample, chosen, reterr);
 }

@@ -7,6 +7,7 @@
 #include "load/read/clip.h"
 #include "load/read/follow.h"
 #include "load/read/list.h"
+#include "load/read/window.h"
 #include "ops/sample/orientation.h"
 
 #define WHERE "load/read"
@@ -109,6 +110,8 @@ int pen__sample_locate(const PenLoadPlan *plan, PenTask *task, PenLocation *ret,
             r = pen__clip_locate(plan, task, f, ret, reterr);
         else if (f->kind == PEN_KIND_NUMBER)
             r = store_number(task, f, ret, reterr);
+        else if (f->kind == PEN_KIND_WINDOW)
+            pen__window_locate(f, ret);
         else if (f->kind == PEN_KIND_SOURCE)
             memcpy(pen__task_place(task, f), &(int64_t){f->field}, sizeof(int64_t));
     }
@@ -231,6 +234,8 @@ int pen__sample_read(const PenLoadPlan *plan, PenTask *task, const PenLocation *
             r = pen__clip_read(task, f, at, reterr);
         if (f->kind == PEN_KIND_LIST)
             r = pen__list_read(task, f, at, reterr);
+        if (f->kind == PEN_KIND_WINDOW)
+            r = pen__window_read(task, f, at, reterr);
         if (!f->n_views)
             continue;
         PenTaskImage *im = &task->images[f->image];

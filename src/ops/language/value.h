@@ -10,7 +10,7 @@
 #include "ops/language/lex.h"
 
 enum {
-    PEN_MAX_PARAMS = 9,   /* of an operation */
+    PEN_MAX_PARAMS = 10,  /* of an operation */
     PEN_MAX_NUMBERS = 64, /* of a list; PEN_PARAM_FLOATS has one for each channel */
     PEN_MAX_FLOATS = 4,
     PEN_MAX_NAME = 255 /* bytes, as in a pack */

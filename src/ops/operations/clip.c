@@ -4,7 +4,7 @@
 #include "ops/operations/op.h"
 
 /* pen__program_set_clip goes by this order. */
-const PenParam pen__params_clip[9] = {
+const PenParam pen__params_clip[10] = {
     {"frames", PEN_PARAM_INT, 1, PEN_CLIP_MAX_FRAMES, "16", NULL, "number of frames to select"},
     {"stride", PEN_PARAM_INT, 1, 65536, "2", NULL, "distance between selected frames, in frames"},
     {"offset", PEN_PARAM_FLOAT, 0, 1e9, "random", "random center",
@@ -21,4 +21,8 @@ const PenParam pen__params_clip[9] = {
      "frame numbers to select, instead of frames, stride and offset"},
     {"times", PEN_PARAM_WORD, 0, 0, "no", "no yes",
      "also return the frame times in ns, as a field NAME_times"},
+    {"at", PEN_PARAM_INT, -1e6, 1e6, "none", "none",
+     "if samples are frames: first frame, counted from the frame of the sample, instead of offset; "
+     "also return a field NAME_mask that is true for frames of the clip, and false where its first "
+     "or last frame is repeated"},
 };

@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "base/attr.h"
+
 static const char where[] = "ops/clip";
 
 enum { NS = 1000000000 };
@@ -143,6 +145,26 @@ static int choose_list(const Line *line, uint32_t *ret)
     return r;
 }
 
+int64_t pen__window_place(uint32_t frame, int64_t at, uint32_t stride, uint32_t k)
+{
+    return (int64_t)frame + at + (int64_t)k * stride;
+}
+
+static int choose_window(const PenClipRule *rule, const PenClipFrames *frames, uint32_t *ret,
+                         PenError *reterr)
+{
+    if (frames->frame >= frames->n)
+        return pen__fail(reterr, PEN_E_INVALID, where,
+                         "clip: the sample is frame %u, but the clip has %u; pass the number of "
+                         "frames of each sample to frames",
+                         frames->frame, frames->n);
+    for (uint32_t k = 0; k < rule->frames; k++) {
+        int64_t place = pen__window_place(frames->frame, (int64_t)rule->at, rule->stride, k);
+        ret[k] = (uint32_t)PEN_MAX(PEN_MIN(place, (int64_t)frames->n - 1), 0);
+    }
+    return PEN_OK;
+}
+
 int pen__clip_choose(const PenClipRule *rule, const PenClipFrames *frames, PenDraw *draw,
                      uint32_t *ret, PenError *reterr)
 {
@@ -154,6 +176,8 @@ int pen__clip_choose(const PenClipRule *rule, const PenClipFrames *frames, PenDr
     if (frames->n == 0)
         return pen__fail(reterr, PEN_E_NOT_FOUND, where,
                          "clip: no frames; leave the sample out with a subset");
+    if (rule->offset == PEN_OFFSET_FRAME)
+        return choose_window(rule, frames, ret, reterr);
     int r = line.by_time ? measure(&line) : PEN_OK;
     if (r == PEN_OK && rule->n_indices)
         return choose_list(&line, ret);

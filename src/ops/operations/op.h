@@ -102,7 +102,7 @@ enum {
        "Blend the image with chains of random operations on it (AugMix).")                         \
     XX(three_augment, 1, COLOUR, 4, NULL, pen__draft_three_augment,                                \
        "Apply grayscale, solarize or a blur, then color jitter (3-Augment of DeiT III).")          \
-    XX(clip, 9, SELECT, 0, NULL, NULL, "Select frames of a clip. Must directly follow decode.")    \
+    XX(clip, 10, SELECT, 0, NULL, NULL, "Select frames of a clip. Must directly follow decode.")   \
     XX(normalize, 2, NORMALIZE, 0, NULL, pen__draft_normalize,                                     \
        "Compute (x / 255 - mean) / std. Needs dtype f32, f16 or bf16.")                            \
     XX(random_erasing, 4, ERASE, 1, NULL, pen__draft_random_erasing,                               \
@@ -128,7 +128,7 @@ enum {
        "Return a text, json or bytes field as a list of bytes. Must be the only operation.")       \
     XX(key, 1, LIST, 0, NULL, NULL,                                                                \
        "Return the key of each sample, as a field of any name that the pack does not have.")       \
-    XX(ragged, 2, LIST, 0, NULL, NULL,                                                             \
+    XX(ragged, 4, LIST, 0, NULL, NULL,                                                             \
        "Return a field whose number of rows differs between samples, such as f32[*,4].")           \
     XX(boxes, 9, FOLLOW, 0, NULL, NULL,                                                            \
        "Move boxes to where the crops, resizes and flips of an image move its pixels.")            \

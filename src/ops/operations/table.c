@@ -9,6 +9,11 @@ static const PenOp ops[] = {
 #undef XX
 };
 
+#define XX(name, n, does, steps, size, draft, help)                                                \
+    _Static_assert((n) <= PEN_MAX_PARAMS, #name ": more parameters than PEN_MAX_PARAMS");
+PEN_OP_MAP(XX)
+#undef XX
+
 static const PenOpWork works[] = {
 #define XX(name, n, does, steps, size, draft, help) {PEN_DOES_##does, steps, size, draft},
     PEN_OP_MAP(XX)

@@ -52,17 +52,33 @@ int pen__list_check(const PenSpecField *spec, const char *holds, uint64_t *ret_m
 
 static void set_rule(const PenParamValue *values, PenRaggedRule *ret)
 {
-    const PenParamValue *pad = &values[1];
+    const PenParamValue *pad = &values[1], *at = &values[2], *stride = &values[3];
     *ret = (PenRaggedRule){.max_rows = (uint32_t)values[0].v[0],
                            .pads = pad->n > 0,
-                           .pad = pad->n > 0 ? pad->v[0] : 0};
+                           .pad = pad->n > 0 ? pad->v[0] : 0,
+                           .is_window = at->n > 0,
+                           .at = at->n > 0 ? (int64_t)at->v[0] : 0,
+                           .stride = stride->n > 0 ? (uint32_t)stride->v[0] : 1};
+}
+
+static int check_window(const PenSpecField *spec, const PenSpecOp *op, PenError *reterr)
+{
+    bool has_at = op->values[2].n > 0;
+    if (op->values[3].n && !has_at)
+        return pen__spec_fail(reterr, op->column, "ragged: stride needs at");
+    if (has_at && op->values[1].n)
+        return pen__spec_fail(reterr, op->column, "ragged: at and pad are mutually exclusive");
+    if (has_at && op != spec->ops)
+        return pen__spec_fail(reterr, op->column, "ragged: at after %s: expected no operation",
+                              spec->ops[0].op->name);
+    return PEN_OK;
 }
 
 /* Of rows that follow, where ragged is not given. */
 static int set_initial_rule(PenRaggedRule *ret, PenError *reterr)
 {
     const PenOp *op = pen__op_find("ragged", 6);
-    PenParamValue values[2];
+    PenParamValue values[4];
     int r = PEN_OK;
     for (uint32_t i = 0; r == PEN_OK && i < PEN_LEN(values); i++)
         r = pen__value_initial(op, &op->params[i], &values[i], reterr);
@@ -90,5 +106,5 @@ int pen__ragged_rule(const PenSpecField *spec, PenRaggedRule *ret, PenError *ret
                               "%s after ragged: ragged must be the last operation",
                               spec->ops[n + 1].op->name);
     set_rule(spec->ops[n].values, ret);
-    return PEN_OK;
+    return check_window(spec, &spec->ops[n], reterr);
 }

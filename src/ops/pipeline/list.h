@@ -18,6 +18,9 @@ typedef struct PenRaggedRule {
     uint32_t max_rows;
     bool pads; /* with `pad` */
     double pad;
+    bool is_window; /* max_rows rows, from `at` on, counted from the frame of the sample */
+    int64_t at;
+    uint32_t stride;
 } PenRaggedRule;
 
 /* The same for the operation of a ragged field. */

@@ -6,14 +6,29 @@
 #include "ops/run/program_impl.h"
 
 /* In the order of operations/clip.c. */
-enum { FRAMES, STRIDE, OFFSET, PAD, N, FPS, SECONDS, INDICES, TIMES };
+enum { FRAMES, STRIDE, OFFSET, PAD, N, FPS, SECONDS, INDICES, TIMES, AT };
 enum { NCHW = 1, NTHWC, NCTHW, NTCHW }; /* words of the layout, behind nhwc */
 
 #define SLOWEST_FPS 0.001 /* so that times of frames stay far from the limits of numbers */
 
+/* What else selects frames? NULL: nothing. */
+static const char *other_choice(const PenParamValue *v, const PenClipRule *rule)
+{
+    return v[OFFSET].n || v[OFFSET].word ? "offset"
+           : rule->pad != PEN_PAD_LAST   ? "pad"
+           : rule->n > 1                 ? "n"
+           : rule->seconds > 0           ? "fps and seconds"
+           : rule->n_indices             ? "indices"
+                                         : NULL;
+}
+
 static int check_values(const PenSpecOp *op, const PenClipRule *rule, PenError *reterr)
 {
     const PenParamValue *v = op->values;
+    if (v[AT].n && other_choice(v, rule))
+        return pen__spec_fail(reterr, op->column,
+                              "clip: at selects frames by frames and stride; remove %s",
+                              other_choice(v, rule));
     if (v[FPS].v[0] > 0 && v[SECONDS].v[0] > 0)
         return pen__spec_fail(reterr, op->column,
                               "clip: fps and seconds are mutually exclusive; pass one of them");
@@ -56,7 +71,12 @@ int pen__program_set_clip(PenProgram *p, const PenSpecOp *op, PenError *reterr)
     if (rule->n_indices)
         rule->frames = rule->n_indices;
     p->clip_shape.want_times = v[TIMES].word != 0;
-    return check_values(op, rule, reterr);
+    int r = check_values(op, rule, reterr);
+    if (v[AT].n) {
+        rule->offset = PEN_OFFSET_FRAME;
+        rule->at = v[AT].v[0];
+    }
+    return r;
 }
 
 PenTensor pen__program_clip_tensor(PenProgram *p, uint32_t layout)
