@@ -48,6 +48,18 @@ static PyObject *is_remote(PyObject *module, PyObject *text)
     return utf8 ? PyBool_FromLong(pen_is_remote(utf8)) : NULL;
 }
 
+/* The plug-in of kept videos, by its path in bytes. */
+static PyObject *video_use(PyObject *module, PyObject *path)
+{
+    const char *text = PyBytes_AsString(path);
+    PenError error;
+    if (!text)
+        return NULL;
+    if (pen_video_use(text, &error) < 0)
+        return core_raise(PyModule_GetState(module), &error);
+    Py_RETURN_NONE;
+}
+
 static int add_type(PyObject *module, PyType_Spec *spec, PyTypeObject **ret)
 {
     PyObject *type = PyType_FromModuleAndSpec(module, spec, NULL);
@@ -112,6 +124,7 @@ static PyMethodDef methods[] = {
     {"end", core_end, METH_NOARGS, "The interpreter exits: stop waiting for servers."},
     {"end_wait", core_end_wait, METH_NOARGS,
      "Wait until remaining threads have released their resources."},
+    {"video_use", video_use, METH_O, "Choose the decoder of kept videos by its path."},
     {"main", run_main, METH_O, "Run the command line with these arguments."},
     {NULL, NULL, 0, NULL},
 };

@@ -53,6 +53,8 @@ def main() -> int:
         except (Error, OSError) as error:
             print(f"penstock: {error}", file=sys.stderr)
             return 1
+    from . import _video  # noqa: F401: finds the decoder
+
     # Restore the defaults of a separate program: Python ignores SIGPIPE and handles SIGINT.
     for number in (signal.SIGPIPE, signal.SIGINT):
         if signal.getsignal(number) in (signal.default_int_handler, signal.SIG_IGN):

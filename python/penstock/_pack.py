@@ -206,6 +206,8 @@ class Pack:
         # Complete blocks are read, so the default order of samples follows the blocks.
         self._is_whole = self._cache is not None or (is_remote and not self._preload)
         self.fields: tuple[Field, ...] = tuple(_field(*row) for row in self._info["fields"])
+        if any(field.type == "clip" for field in self.fields):
+            from . import _video  # noqa: F401: finds the decoder
         self._numbers = {field.name: i for i, field in enumerate(self.fields)}
         self.schema: dict[str, str] = {field.name: str(field) for field in self.fields}
         self.classes: list[str] = self._info["classes"]
