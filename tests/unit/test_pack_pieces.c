@@ -414,6 +414,29 @@ TEST(a_full_cache_is_no_error)
     pen_pack_close(&pack);
 }
 
+static int64_t only_small(int fd, void *buf, size_t bytes, uint64_t offset)
+{
+    return bytes >= PEN_PIECE_BYTES ? 0 : pen__sys_real.pread(fd, buf, bytes, offset);
+}
+
+/* Something else in the piece is missing. */
+TEST(what_is_there_is_read)
+{
+    static uint8_t found[1000];
+    PenError err = {0};
+    PenPack *pack = open_with("c10", 0);
+    sys = pen__sys_real;
+    sys.pread = only_small;
+    pen__sys = &sys;
+    int r = pen_pack_video_bytes(pack, 1, 0, 900000, found, 1000, &err);
+    pen__sys = &pen__sys_real;
+    CHECK_INT(r, PEN_OK);
+    CHECK_MEM(found, payloads[1] + 900000, 1000);
+    CHECK_INT(stats_of(pack).stored, 1); /* the tail */
+    CHECK_INT(stats_of(pack).misses, 2); /* read once: the index, and a part of the video */
+    pen_pack_close(&pack);
+}
+
 static int no_space(const char *path, int how)
 {
     return how == PEN_OPEN_NEW ? -ENOSPC : pen__sys_real.open(path, how);
@@ -448,6 +471,7 @@ int main(int argc, char **argv)
     RUN(a_killed_process_does_no_harm);
     RUN(a_full_cache_is_no_error);
     RUN(a_full_disk_is_no_error);
+    RUN(what_is_there_is_read);
     for (uint32_t i = 0; i < SAMPLES; i++)
         pen__buf_free(&made[i].table);
     help_end();

@@ -200,7 +200,7 @@ static const void *give(PenCached *w, uint64_t *ret_bytes)
     return r->fetched.data;
 }
 
-/* The cache would not store it: what is needed is read, up to the next piece that is there. */
+/* Without storing it: what is needed is read, up to the next piece that is there. */
 static int read_uncached(PieceRead *r, PenError *reterr)
 {
     PieceSource *s = r->s;
@@ -222,6 +222,9 @@ static int get(PieceRead *r, PenError *reterr)
     int status = pen__cached_get(&r->base, reterr);
     if (status == 1)
         count_hit(r);
+    /* Beside what is needed may be what is missing: another file of a mapped shard. */
+    if (status == PEN_E_CORRUPT)
+        return read_uncached(r, reterr);
     if (status != PEN_OK)
         return PEN_MIN(status, PEN_OK);
     count_missed(s, r->n_fetched, r->fetched_bytes);
