@@ -3,6 +3,7 @@
 and the order of frames."""
 
 import os
+import shutil
 
 import pytest
 from packet_tools import PLUGIN, need_plugin
@@ -179,6 +180,22 @@ def test_frames_that_samples_do_not_have(pack):
     with loader(pack, 4, clip, frames=[99] * 5) as batches, \
             pytest.raises(penstock.InvalidError, match="is frame .* but the clip has .*; pass the"):
         list(batches)
+
+
+def test_broken_videos_are_replaced_by_frames_of_others(dataset, tmp_path):
+    shutil.copytree(dataset.root, tmp_path / "robot", copy_function=shutil.copy2)
+    lerobot.index(tmp_path / "robot", tmp_path / "robot.pen")
+    (tmp_path / "robot" / "videos" / TOP / "chunk-000" / "file-000.mp4").unlink()
+    pipeline = {TOP: "decode | clip 1 1 at=0 times=yes | center_crop 8 | tensor u8"} | FRAME
+    with loader(str(tmp_path / "robot.pen"), 8, pipeline, on_bad="substitute") as batches:
+        found, replaced = places(batches), batches.stats()["substituted"]
+    assert replaced == LENGTHS[0] + LENGTHS[1] and len(found) == len(ALL)
+    assert {episode for episode, _ in found} == {2, 3, 4} and set(found) <= set(ALL)
+
+
+def test_mixtures_have_no_frames(pack):
+    with pytest.raises(penstock.InvalidError, match="frames: a mix has all samples"):
+        loader(penstock.mix([(pack, 1), (pack, 1)]))
 
 
 def test_wrong_deltas(pack, tmp_path):
