@@ -232,7 +232,8 @@ int main(int argc, char **argv)
     s.memory = memory;
     int r = open_plugin(&s, argv[1]);
     reply_status(r, &s.error);
-    while (r == PEN_OK)
+    if (r < 0)
+        return 1;
+    for (;;)
         serve(&s);
-    return 1;
 }

@@ -46,11 +46,12 @@ static int choose_plugin(PenFrameDecoder *d, PenError *reterr)
 {
     bool in_process = false;
     int r = pen__video_in_process(&in_process, reterr);
-    if (r == PEN_OK && !in_process)
+    if (r < 0)
+        return r;
+    if (!in_process)
         return pen__video_plugin(&d->plugin, reterr);
-    if (r == PEN_OK)
-        d->plugin = &pen__child_plugin;
-    return r;
+    d->plugin = &pen__child_plugin;
+    return PEN_OK;
 }
 
 /* After damage a decoder may be in any state, so that one is not used again. */
@@ -103,9 +104,11 @@ int pen__video_decoder_prepare(PenFrameDecoder *d, const PenVideoParams *params,
     int r = check_size(params, reterr);
     if (r == PEN_OK && !d->plugin)
         r = choose_plugin(d, reterr);
+    if (r < 0)
+        return r;
     if (!is_usable(d))
         close_decoder(d);
-    if (r == PEN_OK && (!d->decoder || !is_same(&d->params, params)))
+    if (!d->decoder || !is_same(&d->params, params))
         r = open_decoder(d, params, reterr);
     if (r < 0)
         return r;
