@@ -9,6 +9,7 @@ import subprocess
 import pytest
 from c_tools import ROOT, run
 from cli_tools import good
+from conftest import BUILD, is_sanitized
 from packet_tools import (
     LEADING,
     PLUGIN,
@@ -169,6 +170,17 @@ def test_wrong_parameters(videos, tmp_path):
     assert error(video.start(), ["packet 0 0 0 1"]) == (
         "-1 packet: expected 1 to 2147479552 bytes and a time of at most 2^60")
     assert error(video.start(), [f"packet 0 9 {2**61} 1"]).startswith("-1 packet: expected")
+
+
+@pytest.mark.parametrize("codec", ["mpeg4", "libx264"])
+def test_larger_pictures_than_stated_are_not_allocated(codec, tmp_path):
+    """The limit is 512 pixels more on each side: coded pictures may be larger than shown ones."""
+    video = Video(encode(tmp_path / "a.mov", "-c:v", codec, "-pix_fmt", "yuv420p",
+                         size="1280x720", frames=2))
+    lines = [video.start(64, 48), *video.clip(set(video.times))[1:]]
+    for mode in ("inline",) if is_sanitized(BUILD) else ("inline", "process"):
+        (error,) = decode(lines, tmp_path, PENSTOCK_VIDEO=mode).errors
+        assert "Picture size 1280x720 exceeds specified max pixel count 322560" in error
 
 
 def test_pictures_that_do_not_come_out(videos, tmp_path):
