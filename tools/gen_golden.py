@@ -434,6 +434,31 @@ def videos(place):
     place.pack(place.work / "list.csv", more=more)
 
 
+@valid
+def kept_videos(place):
+    """Videos as they are, a part of one, and frames of another in the block of the last of them."""
+    x264 = ["-c:v", "libx264", "-crf", "40", "-pix_fmt", "yuv420p", "-x264-params",
+            "open-gop=1:keyint=10:min-keyint=10:scenecut=0:bframes=3:b-pyramid=normal"]
+    vfr = ["-vf", "setpts=(N+floor(N/3)*2)/25/TB", "-vsync", "vfr"]
+    vp9 = ["-c:v", "libvpx-vp9", "-g", "12", "-crf", "60", "-b:v", "0", "-cpu-used", "8"]
+    for name, options in (("a.mp4", x264), ("b.mkv", [*vfr, *x264]), ("d.webm", vp9),
+                          ("e/e.mp4", x264)):
+        (place.work / name).parent.mkdir(exist_ok=True)
+        run("ffmpeg", "-nostdin", "-loglevel", "error", "-f", "lavfi", "-i",
+            "testsrc2=size=48x32:rate=25", "-frames:v", "36", *options, "-threads", "1", "-flags",
+            "+bitexact", "-fflags", "+bitexact", place.work / name)
+    run("ffmpeg", "-nostdin", "-loglevel", "error", "-i", place.work / "e/e.mp4", "-c", "copy",
+        "-metadata:s:v:0", "rotate=90", "-fflags", "+bitexact", place.work / "c.mp4")
+    rows = ["path,label,start,end", "a.mp4,wave,,", "a.mp4,clap,0.5,1.1", "b.mkv,wave,,",
+            "c.mp4,clap,,", "d.webm,wave,,"]
+    store(place.work, {"list.csv": "\n".join([*rows, ""]).encode()})
+    more = ["--block-samples", "2", "--order", "source"]
+    place.pack(place.work / "list.csv", more=[*more, "--mode", "keep"])
+    store(place.work, {"more.csv": b"path,label,start,end\ne/e.mp4,clap,0.2,0.4\n"})
+    more = ["--mode", "encode", "--quality", "80", "--no-index", "--append"]
+    place.pack(place.work / "more.csv", more=more)
+
+
 TEXT = [Field("text", "text")]
 
 

@@ -87,6 +87,29 @@ static int dump_image(Dump *d, uint32_t frame, PenError *e)
     return i.codec == PEN_STORED_NONE ? PEN_OK : dump_metadata(d, frame, e);
 }
 
+/* A clip that is stored as a video; 0: it is not. */
+static int dump_video(Dump *d, PenError *e)
+{
+    PenClipVideo v;
+    uint32_t n = 0;
+    int r = pen_pack_video(d->pack, d->sample, d->field, &v, e);
+    if (r != 1)
+        return r;
+    make_room(d, v.n_frames * sizeof(int64_t));
+    r = pen_pack_frame_times(d->pack, d->sample, d->field, (int64_t *)(void *)d->buf, v.n_frames,
+                             &n, e);
+    if (r < 0)
+        return r;
+    printf("    video codec %u container %u orientation %u depth %u size %ux%u bytes %" PRIu64
+           " source %" PRIu64 " times",
+           v.codec, v.container, v.orientation, v.depth, v.width, v.height, v.bytes,
+           v.source_bytes);
+    for (uint32_t i = 0; i < n; i++)
+        printf(" %" PRIi64, ((const int64_t *)(const void *)d->buf)[i]);
+    printf("\n");
+    return 1;
+}
+
 static int dump_missing(Dump *d, PenError *e)
 {
     int32_t missing = 0;
@@ -113,6 +136,8 @@ static int dump_field(Dump *d, const PenField *f, PenError *e)
         return dump_missing(d, e);
     if (f->type == PEN_TYPE_IMAGE)
         return dump_image(d, 0, e);
+    if (f->type == PEN_TYPE_CLIP && (r = dump_video(d, e)))
+        return r < 0 ? r : PEN_OK;
     if (f->type == PEN_TYPE_CLIP)
         r = pen_pack_frame_count(d->pack, d->sample, d->field, &frames, e);
     for (uint32_t frame = 0; frame < frames && r == PEN_OK; frame++)

@@ -97,7 +97,10 @@ def test_columns_equal_a_loop(tmp_path, n):
 
 
 def test_a_loop_over_packs_of_today():
+    """test_video_format.py has columns of kept videos, whose frames are no images."""
     for path in sorted((ROOT / "tests/golden/valid").iterdir()):
+        if path.stem == "kept_videos":
+            continue
         with penstock.open(path) as pack:
             if pack.info["stored_bytes"] == pack.info["total_bytes"]:
                 check(pack)
