@@ -5,6 +5,7 @@ which decodes packets with src/video."""
 import functools
 import json
 import os
+import pathlib
 import shutil
 import subprocess
 from dataclasses import dataclass
@@ -13,7 +14,9 @@ import pytest
 from cli_tools import without_preload
 from conftest import BUILD
 
-PLUGIN = BUILD / "video" / "libpenstock-video.so.0"
+# tests/wheel/check_video.py names the plug-in of a wheel.
+PLUGIN = pathlib.Path(os.environ.get("PENSTOCK_PLUGIN")
+                      or BUILD / "video" / "libpenstock-video.so.0")
 DRIVER = BUILD / "tests" / "video" / "decode_packets"
 CODECS = {"h264": 1, "hevc": 2, "vp9": 3, "av1": 4, "mpeg4": 5, "mjpeg": 6, "vp8": 7}
 WANTED, LEADING = 1, 2

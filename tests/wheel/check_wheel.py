@@ -137,31 +137,33 @@ def metadata_is_complete(wheel):
     return f"metadata {found['Metadata-Version']}, {len(classifiers)} classifiers"
 
 
-def licences_are_there(wheel):
+def licences_are_there(wheel, name="penstock"):
     with zipfile.ZipFile(wheel) as z:
         names = z.namelist()
         metadata = next(z.read(n).decode() for n in names if n.endswith(".dist-info/METADATA"))
         texts = {n.rpartition("/licenses/")[2]: z.read(n) for n in names
                  if "/licenses/" in n and not n.endswith("/")}
-    wanted = {"LICENSE", *(f"bundled/{row['name']}.txt" for row in pinned())}
+    wanted = {"LICENSE", *(f"bundled/{row['name']}.txt" for row in pinned(name))}
     assert wanted == set(texts), wanted ^ set(texts)
     assert all(len(text) > 500 for text in texts.values())
     assert set(re.findall(r"^License-File: (.+)$", metadata, re.M)) == set(texts)
     return re.search(r"^License-Expression: (.+)$", metadata, re.M)[1]
 
 
-def pinned():
-    return tomllib.loads((ROOT / "tools/wheel/sources.toml").read_text())["library"]
+def pinned(name):
+    """The libraries in the wheel of this name."""
+    rows = tomllib.loads((ROOT / "tools/wheel/sources.toml").read_text())["library"]
+    return [row for row in rows if row.get("wheel", "penstock") == name]
 
 
-def bill_of_materials(wheel):
+def bill_of_materials(wheel, name="penstock"):
     with zipfile.ZipFile(wheel) as z:
-        (name,) = [name for name in z.namelist() if name.endswith("/sboms/penstock.cdx.json")]
-        bill = json.loads(z.read(name))
+        (path,) = [path for path in z.namelist() if path.endswith(f"/sboms/{name}.cdx.json")]
+        bill = json.loads(z.read(path))
     assert (bill["bomFormat"], bill["specVersion"]) == ("CycloneDX", "1.6")
     listed = {c["name"]: c["externalReferences"][0]["hashes"][0]["content"]
               for c in bill["components"]}
-    assert listed == {row["name"]: row["sha256"] for row in pinned()}
+    assert listed == {row["name"]: row["sha256"] for row in pinned(name)}
     return " ".join(f"{c['name']} {c['version']}" for c in bill["components"])
 
 

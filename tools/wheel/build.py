@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Builds a wheel with all its libraries inside: tools/wheel/build.py [x86_64|aarch64]
+"""Builds a wheel with all its libraries inside: tools/wheel/build.py [--video] [x86_64|aarch64]
 
 The libraries come from pinned sources (sources.toml) and are built by zig, so that the wheel runs
 with glibc 2.28 or later. Prints the path of the wheel, in build/wheels; the program built with the
-same libraries is build/wheel/ARCHITECTURE/meson/penstock. Exits with 77 if a source can no longer
-be downloaded. ./dev wheel installs what this needs."""
+same libraries is build/wheel/ARCHITECTURE/meson/penstock. --video builds penstock-video and its
+source archive instead. Exits with 77 if a source can no longer be downloaded. ./dev wheel installs
+what this needs."""
 
 import argparse
 import importlib.metadata
@@ -18,6 +19,7 @@ import sys
 import contents
 import libraries
 import sources
+import video_wheel
 from toolchain import ARCHITECTURES, PLATFORM, Toolchain
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -47,22 +49,36 @@ def pip_wheel(chain, epoch):
     return wheel
 
 
+def build(chain, table, epoch):
+    libraries.build_all(chain, table)
+    texts = {lib.name: (chain.prefix / f"licences/{lib.name}.txt").read_bytes() for lib in table}
+    tag = f"cp311-abi3-{PLATFORM}_{chain.arch.name}"
+    return contents.rewrite(pip_wheel(chain, epoch), ROOT / "build/wheels", tag, table, texts,
+                            compiler(), epoch)
+
+
+def compiler():
+    return importlib.metadata.version("ziglang")
+
+
 def main():
     p = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    p.add_argument("--video", action="store_true", help="penstock-video")
     p.add_argument("architecture", nargs="?", default="x86_64", choices=sorted(ARCHITECTURES))
-    arch = p.parse_args().architecture
-    table, epoch = sources.libraries(), commit_time()
+    options = p.parse_args()
+    table = sources.libraries("penstock-video" if options.video else "penstock")
+    epoch = commit_time()
     try:
         for library in table:
             sources.fetch(library)
     except sources.Unavailable as e:
         print(f"tools/wheel/build.py: {e}", file=sys.stderr)
         return 77
-    chain = Toolchain(arch, ROOT / "build/wheel" / arch, ROOT)
-    libraries.build_all(chain, table)
-    texts = {lib.name: (chain.prefix / f"licences/{lib.name}.txt").read_bytes() for lib in table}
-    print(contents.rewrite(pip_wheel(chain, epoch), ROOT / "build/wheels", f"{PLATFORM}_{arch}",
-                           table, texts, importlib.metadata.version("ziglang"), epoch))
+    chain = Toolchain(options.architecture, ROOT / "build/wheel" / options.architecture, ROOT)
+    if options.video:
+        print(*video_wheel.build(chain, ROOT, table, compiler(), epoch), sep="\n")
+    else:
+        print(build(chain, table, epoch))
     return 0
 
 

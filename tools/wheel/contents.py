@@ -2,8 +2,6 @@
 """What a wheel from pip becomes for a release: the licences of its libraries, a bill of materials
 (CycloneDX), the platform's name, and the same bytes whenever it is made from the same commit."""
 
-import base64
-import hashlib
 import json
 import re
 import time
@@ -11,13 +9,14 @@ import urllib.parse
 import uuid
 import zipfile
 
+import archive
 
-def rewrite(wheel, folder, platform, libraries, texts, compiler, epoch):
-    """WHEEL as a new file in FOLDER, for PLATFORM. TEXTS are the licences, {library: bytes}."""
+
+def rewrite(wheel, folder, tag, libraries, texts, compiler, epoch):
+    """WHEEL as a new file in FOLDER, with this TAG. TEXTS are the licences, {library: bytes}."""
     with zipfile.ZipFile(wheel) as z:
         files = {info.filename: z.read(info) for info in z.infolist() if not info.is_dir()}
     (info,) = {name.split("/")[0] for name in files if name.endswith(".dist-info/RECORD")}
-    tag = f"cp311-abi3-{platform}"
     metadata = files[f"{info}/METADATA"].decode()
     expression = licence_expression(libraries)
     for name, text in texts.items():
@@ -25,13 +24,13 @@ def rewrite(wheel, folder, platform, libraries, texts, compiler, epoch):
     files[f"{info}/METADATA"] = with_licences(metadata, expression, texts).encode()
     files[f"{info}/WHEEL"] = re.sub(
         rb"^Tag: .*", b"Tag: " + tag.encode(), files[f"{info}/WHEEL"], flags=re.M)
-    version = re.search(r"^Version: (.+)$", metadata, re.M)[1]
-    bill = bill_of_materials(version, libraries, compiler, epoch)
-    files[f"{info}/sboms/penstock.cdx.json"] = (json.dumps(bill, indent=1) + "\n").encode()
-    files[f"{info}/RECORD"] = record(files, f"{info}/RECORD")
+    name, version = (re.search(rf"^{field}: (.+)$", metadata, re.M)[1] for field in
+                     ("Name", "Version"))
+    bill = bill_of_materials(name, version, libraries, compiler, epoch)
+    files[f"{info}/sboms/{name}.cdx.json"] = (json.dumps(bill, indent=1) + "\n").encode()
     folder.mkdir(parents=True, exist_ok=True)
-    new = folder / f"penstock-{version}-{tag}.whl"
-    write_archive(new, files, f"{info}/", epoch)
+    new = folder / f"{name.replace('-', '_')}-{version}-{tag}.whl"
+    archive.write_wheel(new, files, info, epoch)
     return new
 
 
@@ -59,8 +58,8 @@ def component(library):
             "licenses": [{"expression": library.spdx}], "externalReferences": [source]}
 
 
-def bill_of_materials(version, libraries, compiler, epoch):
-    own = f"pkg:pypi/penstock@{version}"
+def bill_of_materials(name, version, libraries, compiler, epoch):
+    own = f"pkg:pypi/{name}@{version}"
     components = [component(library) for library in libraries]
     serial = uuid.uuid5(uuid.NAMESPACE_URL, json.dumps([own, components, compiler, epoch]))
     return {
@@ -70,7 +69,7 @@ def bill_of_materials(version, libraries, compiler, epoch):
         "metadata": {
             "timestamp": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(epoch)),
             "tools": {"components": [{"type": "application", "name": "zig", "version": compiler}]},
-            "component": {"type": "library", "bom-ref": own, "name": "penstock",
+            "component": {"type": "library", "bom-ref": own, "name": name,
                           "version": version, "purl": own,
                           "licenses": [{"expression": "Apache-2.0"}]},
         },
@@ -78,21 +77,3 @@ def bill_of_materials(version, libraries, compiler, epoch):
         "dependencies": [{"ref": own, "dependsOn": [c["bom-ref"] for c in components]}],
     }
 
-
-def record(files, own):
-    lines = []
-    for name, data in sorted(files.items()):
-        digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
-        if name != own:
-            lines.append(f"{name},sha256={digest},{len(data)}\n")
-    return "".join([*lines, f"{own},,\n"]).encode()
-
-
-def write_archive(path, files, info, epoch):
-    """Sorted, the metadata last; of the time and the mode of a file nothing is the machine's."""
-    date = max(time.gmtime(epoch)[:6], (1980, 1, 1, 0, 0, 0))
-    with zipfile.ZipFile(path, "w") as z:
-        for name in sorted(files, key=lambda n: (n.startswith(info), n.endswith("/RECORD"), n)):
-            entry = zipfile.ZipInfo(name, date)
-            entry.external_attr = (0o100755 if name.endswith(".so") else 0o100644) << 16
-            z.writestr(entry, files[name], zipfile.ZIP_DEFLATED, 9)

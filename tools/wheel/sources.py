@@ -31,6 +31,7 @@ class Library:
     spdx: str
     cpe: str  # vendor:product, by which vulnerabilities are found
     licences: list
+    wheel: str = "penstock"
     suite: str = "trixie"  # of Debian
     directory: str = "."  # of its CMakeLists.txt
     needs: list = field(default_factory=list)  # libraries that it is built with
@@ -55,8 +56,10 @@ class Library:
         return b"\n\n".join((source / name).read_bytes() for name in self.licences)
 
 
-def libraries():
-    return [Library(**row) for row in tomllib.loads(TABLE.read_text())["library"]]
+def libraries(wheel=None):
+    """Those of a wheel, or of all."""
+    found = [Library(**row) for row in tomllib.loads(TABLE.read_text())["library"]]
+    return [library for library in found if wheel in (None, library.wheel)]
 
 
 def cache():
@@ -118,6 +121,6 @@ def fetch(library):
 def unpack(library, folder):
     """The source tree with Debian's patches, as a new folder."""
     folder.parent.mkdir(parents=True, exist_ok=True)
-    subprocess.run(["dpkg-source", "--no-check", "-x", fetch(library), folder], check=True,
-                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    subprocess.run(["dpkg-source", "--no-check", "--no-copy", "-x", fetch(library), folder],
+                   check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     return folder

@@ -96,6 +96,7 @@ class Toolchain:
 c = '{self.bin}/penstock-cc'
 ar = '{self.bin}/penstock-ar'
 pkgconfig = 'pkg-config'
+nasm = 'nasm'
 
 [properties]
 pkg_config_libdir = '{self.prefix}/lib/pkgconfig'
