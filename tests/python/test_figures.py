@@ -7,6 +7,7 @@ import re
 import sys
 
 import pytest
+from py_tools import need_penstock
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
@@ -131,6 +132,7 @@ END = {"load_after": 1.0, "other_cores": 0.0}
 
 def test_the_table_of_a_lab_report(tmp_path):
     """Of any verb: its own table, or the general one."""
+    need_penstock()
     report = tmp_path / "report.jsonl"
     with pytest.raises(figures.Failed, match="cannot read report"):
         figures.report_text(tmp_path)
@@ -143,6 +145,7 @@ def test_the_table_of_a_lab_report(tmp_path):
 
 def test_an_interrupted_run_continues(top, monkeypatch):
     """If it is the same command, of the same code."""
+    need_penstock()
     run = record.runs_of(RUNS.replace('"show first"', '"show first"\nreport = "out"'))[0]
     report, changed = top / "out" / "report.jsonl", []
     monkeypatch.setattr(record, "changes_since", lambda *_: changed)

@@ -237,7 +237,8 @@ def test_wrong_uses(videos, tmp_path):
 
 def test_videos_that_cannot_be_encoded(videos, tmp_path):
     folder = tmp_path / "set"
-    shutil.copytree(videos / "b", folder)
+    folder.mkdir()
+    shutil.copy(videos / "b" / "deep.mp4", folder)
     encode(folder / "0.mkv", "-c:v", "mjpeg", "-pix_fmt", "yuvj420p", "-vf", "scale=65:48",
            frames=3)
     data = (folder / "deep.mp4").read_bytes()
@@ -250,6 +251,6 @@ def test_videos_that_cannot_be_encoded(videos, tmp_path):
         assert "0.mkv" in clips(tmp_path / "other.pen")
         shutil.rmtree(tmp_path / "other.pen")
     keep(folder, tmp_path / "v.pen", 5, "--on-bad", "skip")
-    assert len(clips(tmp_path / "v.pen")) == 4
+    assert sorted(clips(tmp_path / "v.pen")) == ["deep.mp4"]
     lines = (tmp_path / "v.pen-bad.jsonl").read_text().splitlines()
     assert sorted(json.loads(line)["key"] for line in lines) == ["0.mkv", "1.mp4"]
