@@ -15,7 +15,8 @@ from structure.source import includes, unit
 LAYERS = (
     (
         ("base", "system interface, memory, errors, checked arithmetic, hashes, threads", (
-            ("attr.*", "machine/cpuid.*"), ("spawn", "text"), (".",), ("machine", "program"), ("timing",),
+            ("attr.*", "machine/cpuid.*"), ("spawn", "text"), (".",), ("machine", "program"),
+            ("timing",),
         )),
     ),
     (
@@ -31,7 +32,7 @@ LAYERS = (
             ("codec.*", "encoded.*", "exif.*"), ("jpeg",), ("jpeg/pixels",),
             ("jpeg/decoder", "jpeg/turbo", "picture", "."), ("jpeg/transcode",), ("region",),
         )),
-        ("video", "the decoder plug-in, here or in processes of its own; decoding packets with it", (
+        ("video", "the decoder plug-in, here or in own processes; decoding packets with it", (
             ("messages.*", "plugin.*"), ("talk.*",), ("child.*",), ("decoder.*",), ("play.*",),
         )),
         ("dsp", "pixel kernels for each processor: resampling, color, storing",

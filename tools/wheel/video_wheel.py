@@ -18,6 +18,7 @@ import sources
 from toolchain import PLATFORM
 
 HEADERS = ("error.h", "video.h")
+PROGRAM = "decoder_process.c"  # of PENSTOCK_VIDEO=process, which the wheel does not have
 
 
 def version_of(root):
@@ -39,7 +40,8 @@ def make_tree(root, folder, version, table):
     shutil.copytree(root / "video/wheel", folder, dirs_exist_ok=True,
                     ignore=shutil.ignore_patterns("__pycache__"))
     own = [(root / "LICENSE", "."), (root / "tools/wheel/archive.py", ".")]
-    own += [(path, "video") for path in sorted((root / "video").glob("*.[chm]*"))]
+    own += [(path, "video") for path in sorted((root / "video").glob("*.[chm]*"))
+            if path.name != PROGRAM]
     own += [(root / "include/penstock" / name, "include/penstock") for name in HEADERS]
     for path, place in own:
         shutil.copy(path, folder / place)
