@@ -105,17 +105,26 @@ static uint64_t hash64(const void *data, size_t bytes, uint64_t more)
     return pen__load64(sum);
 }
 
+/* Whether a list has one number for each of N samples, which differ. */
+static int check_each(const PenLoadPlan *p, const char *list, uint64_t found, uint64_t n,
+                      PenError *reterr)
+{
+    if (found != n)
+        return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                         "%s: expected %" PRIu64 ", one for each sample, found %" PRIu64, list, n,
+                         found);
+    if (p->ordinals)
+        return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                         "%s: expected a subset without repeated samples", list);
+    return PEN_OK;
+}
+
 static int take_weights(PenLoadPlan *p, uint64_t n, PenError *reterr)
 {
     const PenLoaderSettings *s = &p->set;
-    if (s->n_weights != n)
-        return pen__fail(reterr, PEN_E_INVALID, WHERE,
-                         "weights: expected %" PRIu64 ", one for each sample, found %" PRIu64, n,
-                         s->n_weights);
-    if (p->ordinals)
-        return pen__fail(reterr, PEN_E_INVALID, WHERE,
-                         "weights: expected a subset without repeated samples");
-    int r = pen__weights_new(s->weights, n, &p->weights, reterr);
+    int r = check_each(p, "weights", s->n_weights, n, reterr);
+    if (r == PEN_OK)
+        r = pen__weights_new(s->weights, n, &p->weights, reterr);
     if (r == PEN_OK)
         p->state.subset =
             hash64(&p->state.subset, sizeof p->state.subset, pen__weights_hash(p->weights));
@@ -126,17 +135,13 @@ static int take_weights(PenLoadPlan *p, uint64_t n, PenError *reterr)
 static int take_frames(PenLoadPlan *p, uint64_t n, PenError *reterr)
 {
     const PenLoaderSettings *s = &p->set;
-    if (s->n_frames != n)
-        return pen__fail(reterr, PEN_E_INVALID, WHERE,
-                         "frames: expected %" PRIu64 ", one for each sample, found %" PRIu64, n,
-                         s->n_frames);
-    if (p->ordinals)
-        return pen__fail(reterr, PEN_E_INVALID, WHERE,
-                         "frames: expected a subset without repeated samples");
+    int r = check_each(p, "frames", s->n_frames, n, reterr);
+    if (r < 0)
+        return r;
     if (s->weights || s->n_buckets)
         return pen__fail(reterr, PEN_E_INVALID, WHERE,
                          "frames: expected neither weights nor buckets");
-    int r = pen__repeats_new(s->frames, n, "frames", &p->weights, &p->state.order.n, reterr);
+    r = pen__repeats_new(s->frames, n, "frames", &p->weights, &p->state.order.n, reterr);
     if (r < 0)
         return r;
     const uint64_t with[] = {p->state.subset, 1};
