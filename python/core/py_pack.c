@@ -216,6 +216,19 @@ static int give_metadata(PenPack *pack, const Request *q, void *buf, size_t cap,
     return pen_pack_metadata(pack, q->sample, q->field, q->frame, buf, cap, ret_bytes, reterr);
 }
 
+/* The start of a call for a field of a sample: the pack, or NULL with what was raised. */
+static PenPack *enter_field(CorePack *self, PyObject *args, Request *q)
+{
+    return PyArg_ParseTuple(args, "KI", &q->sample, &q->field) ? core_pack_enter(self) : NULL;
+}
+
+/* The same for a frame of a field. */
+static PenPack *enter_frame(CorePack *self, PyObject *args, Request *q)
+{
+    return PyArg_ParseTuple(args, "KII", &q->sample, &q->field, &q->frame) ? core_pack_enter(self)
+                                                                           : NULL;
+}
+
 /* The end of a call that may have waited: the object, or NULL with what was raised. */
 static PyObject *finish(CorePack *self, const CoreWait *w, int r, const PenError *error,
                         PyObject *made)
@@ -310,9 +323,7 @@ static PyObject *pack_extract(CorePack *self, PyObject *args)
     const char *suffix = "";
     int r;
     CoreWait w;
-    if (!PyArg_ParseTuple(args, "KII", &q.sample, &q.field, &q.frame))
-        return NULL;
-    PenPack *pack = core_pack_enter(self);
+    PenPack *pack = enter_frame(self, args, &q);
     if (!pack)
         return NULL;
     core_wait_begin(&w);
@@ -331,9 +342,7 @@ static PyObject *pack_image(CorePack *self, PyObject *args)
     PenImage i = {0};
     Request q = {0};
     int r;
-    if (!PyArg_ParseTuple(args, "KII", &q.sample, &q.field, &q.frame))
-        return NULL;
-    PenPack *pack = core_pack_enter(self);
+    PenPack *pack = enter_frame(self, args, &q);
     if (!pack)
         return NULL;
     CoreWait w;
@@ -355,9 +364,7 @@ static PyObject *pack_frame_count(CorePack *self, PyObject *args)
     Request q = {0};
     uint32_t n = 0;
     int r;
-    if (!PyArg_ParseTuple(args, "KI", &q.sample, &q.field))
-        return NULL;
-    PenPack *pack = core_pack_enter(self);
+    PenPack *pack = enter_field(self, args, &q);
     if (!pack)
         return NULL;
     CoreWait w;
@@ -386,9 +393,7 @@ static PyObject *pack_frame_times(CorePack *self, PyObject *args)
     int64_t *times = NULL;
     uint32_t n = 0;
     int r;
-    if (!PyArg_ParseTuple(args, "KI", &q.sample, &q.field))
-        return NULL;
-    PenPack *pack = core_pack_enter(self);
+    PenPack *pack = enter_field(self, args, &q);
     if (!pack)
         return NULL;
     CoreWait w;
@@ -412,9 +417,7 @@ static PyObject *pack_missing(CorePack *self, PyObject *args)
     PenError error = {0};
     Request q = {0};
     int32_t missing = 0;
-    if (!PyArg_ParseTuple(args, "KI", &q.sample, &q.field))
-        return NULL;
-    PenPack *pack = core_pack_enter(self);
+    PenPack *pack = enter_field(self, args, &q);
     if (!pack)
         return NULL;
     CoreWait w;
