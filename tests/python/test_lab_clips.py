@@ -11,7 +11,7 @@ from py_tools import need_penstock
 need_penstock()
 
 from penstock.lab import Absent, LabError, _cli, shapes  # noqa: E402
-from penstock.lab.clips import files, question, sets, tables, turns  # noqa: E402
+from penstock.lab.clips import files, question, sets, sources, tables, turns  # noqa: E402
 from penstock.lab.clips.question import Parameters  # noqa: E402
 from penstock.lab.experiment import inputs, parameters, report  # noqa: E402
 from penstock.lab.loaders import environments, workers  # noqa: E402
@@ -65,7 +65,7 @@ def test_no_winner_if_the_spread_is_larger_than_the_difference():
 def test_an_absent_loader_is_named_and_not_compared():
     lines = record({"penstock": [1.0], "jpeg": [6.0]}, aims=("penstock/jpeg>=2",))
     lines.append({"kind": "absent", "cell": cell("jpeg"), "reason": "no wheel"})
-    (section,) = tables.sections(lines)
+    (section,) = tables.sections_of(lines)
     assert list(section.found) == ["penstock"]
     assert "absent: no wheel" in tables.markdown(lines) and "not measured" in tables.markdown(lines)
 
@@ -160,7 +160,7 @@ def test_sets_of_other_videos_have_other_folders(tmp_path):
     assert len(folders) == 4
     (tmp_path / "b").mkdir()
     with pytest.raises(LabError, match="no videos in"):
-        sets.Set(str(tmp_path / "b"), tmp_path, 8, 4).sources()
+        sources.sources(str(tmp_path / "b"), tmp_path)
 
 
 def test_groups_are_tasks_on_storages(tmp_path):

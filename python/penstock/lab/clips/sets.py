@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The set: cut once, packed, gulped, and how much room all of it takes.
 
-Its folder has list.csv, frames, clips.pen with pack.json, gulp and videos. The last two have only
-the first clips.
+Its folder has list.csv, frames, clips.pen, gulp and videos. The last two have only the first clips.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import pathlib
 import shutil
@@ -18,51 +16,40 @@ from .. import program
 from ..errors import Absent, LabError
 from ..experiment import inputs
 from ..loaders.environments import log_run, python_of
-
-TEST_SOURCES = ("testsrc2", "mandelbrot", "life=mold=10:r=25:ratio=0.3:death_color=#C83232",
-                "gradients=n=8:speed=0.02", "cellauto=rule=110")
+from .sources import sources
 
 
 def _say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def test_videos(work: pathlib.Path) -> list[str]:
-    """Videos of ffmpeg's test pictures."""
-    work.mkdir(parents=True, exist_ok=True)
-    files = [work / f"{i}.mp4" for i in range(len(TEST_SOURCES))]
-    for source, file in zip(TEST_SOURCES, files):
-        if not file.exists():
-            more, part = ":" if "=" in source else "=", file.with_name(f"part-{file.name}")
-            subprocess.run(
-                ["ffmpeg", "-v", "error", "-y", "-f", "lavfi", "-i", f"{source}{more}s=340x256",
-                 "-t", "6", "-pix_fmt", "yuv420p", part], check=True)
-            part.rename(file)
-    return [str(file) for file in files]
-
-
-def pack(folder: pathlib.Path) -> None:
-    """The pack of a set, unless that was done before. Frames keep their bytes."""
-    record = folder / "pack.json"
-    if record.exists():
+def pack(out: pathlib.Path, root: pathlib.Path, *options: str) -> None:
+    """A pack of the list beside it, unless that was made before."""
+    if inputs.is_pack(out):
         return
-    shutil.rmtree(folder / "clips.pen", ignore_errors=True)
-    told = program.output("pack", folder / "list.csv", "--root", folder / "frames", "-o",
-                          folder / "clips.pen", "--mode", "keep", "--order", "source", "--json")
-    record.write_text(told, encoding="utf-8")
+    _say(f"packing {out}")
+    shutil.rmtree(out, ignore_errors=True)
+    program.output("pack", out.with_name("list.csv"), "--root", root, "-o", out, "--order",
+                   "source", *options)
+
+
+def pack_frames(folder: pathlib.Path) -> None:
+    """The pack of a set of frames, which keep their bytes."""
+    pack(folder / "clips.pen", folder / "frames", "--mode", "keep")
 
 
 def room(folder: pathlib.Path, reads: str) -> dict[str, int]:
     """Bytes of a part of a set: payload, index, and the slack of the file system's blocks. The
     index of a folder of files is the blocks of its folders; inodes are not counted."""
-    found = inputs.on_disk(folder / reads)
-    payload = found["bytes"]
-    if reads == "clips.pen":
-        told = json.loads((folder / "pack.json").read_text(encoding="utf-8"))
-        payload = int(told["bytes"]["payload"])
+    path = folder / reads
+    found = inputs.on_disk(path)
+    payload, folders = found["bytes"], found["folder_blocks"]
+    if inputs.is_pack(path):
+        payload = int(program.output_json("info", path, "--json")["bytes"]["payload"])
+        folders = 0
     if reads == "gulp":
-        payload = sum(file.stat().st_size for file in (folder / reads).glob("*.gulp"))
-    return {"payload": payload, "index": found["bytes"] - payload + found["folder_blocks"],
+        payload = sum(file.stat().st_size for file in path.glob("*.gulp"))
+    return {"payload": payload, "index": found["bytes"] - payload + folders,
             "slack": found["blocks"] - found["bytes"], "files": found["files"]}
 
 
@@ -75,20 +62,12 @@ class Set:
         source = inputs.describe(videos)["id"][:12] if videos else "drawn"
         self.folder = (self.work / f"{clips}-{fetched}-{source}").resolve()
 
-    def sources(self) -> list[str]:
-        if not self.videos:
-            return test_videos(self.work / "drawn")
-        files = sorted(str(file) for file in pathlib.Path(self.videos).glob("*") if file.is_file())
-        if not files:
-            raise LabError(f"no videos in '{self.videos}': expected files such as NAME.mp4")
-        return files
-
     def make(self) -> None:
         """The frames, the videos and the pack."""
         self.folder.mkdir(parents=True, exist_ok=True)
         if not (self.folder / "list.csv").exists():
             self._cut()
-        pack(self.folder)
+        pack_frames(self.folder)
 
     def _cut(self) -> None:
         if not shutil.which("ffmpeg"):
@@ -99,7 +78,8 @@ class Set:
             raise LabError(f"clips are cut with NumPy and Pillow: {error}. Run pip install "
                            "'penstock[lab]'") from None
         _say(f"cutting {self.clips:,} clips into {self.folder}")
-        request = cut.Request(self.folder, self.sources(), self.clips, self.fetched)
+        request = cut.Request(self.folder, sources(self.videos, self.work), self.clips,
+                              self.fetched)
         try:
             cut.cut(request)
         except subprocess.CalledProcessError as error:

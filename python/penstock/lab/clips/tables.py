@@ -4,29 +4,14 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable
-from typing import NamedTuple
 
 from .. import shapes, tables
 from ..experiment import results
 from ..experiment.report import Line
-from ..loaders import figures, scenario
-from ..loaders.report import comparison, spread, wanted_rows
+from ..loaders import figures, scenario, sections
+from ..loaders.report import spread, wanted_rows
+from ..loaders.sections import Table, values
 from . import turns
-
-BASE = "penstock"
-
-
-class Table(NamedTuple):
-    header: list[str]
-    rows: list[list[str]]
-
-
-def values(found: Iterable[float], digits: int = 2) -> str:
-    """The median with the lowest and the highest value."""
-    all_of = list(found)
-    return (f"{statistics.median(all_of):.{digits}f} "
-            f"({min(all_of):.{digits}f}-{max(all_of):.{digits}f})")
 
 
 def later_rate(turn: Line) -> float:
@@ -43,38 +28,16 @@ def share(turn: Line, first: bool = True) -> float:
     return float((turn["data"] - turn["first"]) / max(turn["seconds"] - turn["first"], 1e-9))
 
 
-class Section:
-    """The loaders of one task on one storage; those that have no turns are absent."""
+class Section(sections.Section):
+    """The loaders of one task on one storage."""
 
     def __init__(self, lines: list[Line], task: str, storage: str) -> None:
-        self.head, self.task, self.storage = lines[0], task, storage
+        self.task, self.storage = task, storage
         self.parameters = lines[0]["parameters"]
-        self.found: dict[str, Line] = {}
-        self.absent: dict[str, str] = {}
-        cells = [cell for cell in results.cells(lines).values()
-                 if (cell["task"], cell["storage"]) == (task, storage)]
-        for cell in cells:
-            name, missing = cell["loader"], results.of_cell(lines, cell, "absent")
-            measured = results.turns_of(lines, cell)
-            if missing:
-                self.absent[name] = missing[0]["reason"]
-            elif measured:
-                prepared = results.of_cell(lines, cell, "prepared")[0]
-                self.found[name] = {**prepared, "turns": measured}
-        self._rates()
-
-    def _rates(self) -> None:
-        """Of the rounds that all loaders have: a run may be incomplete."""
-        rounds = min((len(one["turns"]) for one in self.found.values()), default=0)
-        for one in self.found.values():
-            one["turns"] = one["turns"][:rounds]
-            one["rates"] = [results.rate_of(turn) for turn in one["turns"]]
-            if self.task != "size":
-                one["later"] = [later_rate(turn) for turn in one["turns"]]
-
-    @property
-    def base(self) -> str:
-        return BASE if BASE in self.found else next(iter(self.found), BASE)
+        super().__init__(lines, {cell["loader"]: cell for cell in results.cells(lines).values()
+                                 if (cell["task"], cell["storage"]) == (task, storage)})
+        for one in self.found.values() if task != "size" else ():
+            one["later"] = [later_rate(turn) for turn in one["turns"]]
 
     def title(self) -> str:
         chosen = self.parameters
@@ -98,20 +61,11 @@ class Section:
         return wanted_rows(aims, self.found)
 
 
-def sections(lines: list[Line]) -> list[Section]:
+def sections_of(lines: list[Line]) -> list[Section]:
     """In the order of the report."""
     pairs = dict.fromkeys((line["cell"]["task"], line["cell"]["storage"])
                           for line in lines if "cell" in line)
     return [Section(lines, *pair) for pair in pairs]
-
-
-def speedup(section: Section, name: str) -> str:
-    """Of the base, by the medians, with the lowest and the highest of one round."""
-    if name == section.base:
-        return "-"
-    result = comparison(section.found, section.base, name)
-    assert result is not None
-    return spread(result) + (", no winner" if result["verdict"] == "no winner" else "")
 
 
 def later_speedup(section: Section, name: str) -> str:
@@ -140,13 +94,11 @@ def speed_table(section: Section) -> Table:
     header.append("pixel error, mean (max)")
     rows = []
     for name, figure in section.found.items():
-        row = [figure["title"], values(fields(figure, "seconds")), speedup(section, name)]
+        row = [figure["title"], values(fields(figure, "seconds")), section.speedup(name)]
         row += [percent(figure, True), percent(figure, False)] if section.task == "train" else \
             [later_speedup(section, name)]
         rows.append([*row, pixels(figure)])
-    rows += [[name, f"absent: {why}", *[""] * (len(header) - 2)]
-             for name, why in section.absent.items()]
-    return Table(header, rows)
+    return Table(header, rows + section.absent_rows(len(header)))
 
 
 def detail_table(section: Section) -> Table:
@@ -188,8 +140,8 @@ def size_table(section: Section) -> Table:
                      *(f"{turn[part] / 1e6:.1f}" for part in ("payload", "index", "slack")),
                      f"{total(figure) / 1e6:.1f}",
                      f"{total(figure) / total(files):.3f}" if files else "-"])
-    rows += [[name, f"absent: {why}", *[""] * 4] for name, why in section.absent.items()]
-    return Table(["MB", "payload", "index", "file system slack", "on disk", "/ JPEG files"], rows)
+    header = ["MB", "payload", "index", "file system slack", "on disk", "/ JPEG files"]
+    return Table(header, rows + section.absent_rows(len(header)))
 
 
 def tables_of(section: Section) -> list[Table]:
@@ -221,10 +173,8 @@ def versions(section: Section) -> str:
 
 def markdown(lines: list[Line]) -> str:
     """All tables of a report."""
-    here = lines[0]["machine"]
-    parts = [f"{here['cpu']}, {here['cores']} cores, {here['memory_gb']} GB, "
-             f"{lines[0]['date'][:10]}. {conditions(lines[0])}\n"]
-    for section in sections(lines):
+    parts = [sections.introduction(lines[0], conditions(lines[0]))]
+    for section in sections_of(lines):
         parts.append(f"### {section.title()}\n")
         parts += [tables.markdown(table.header, table.rows) for table in tables_of(section)]
         parts.append(versions(section))

@@ -14,6 +14,7 @@ from .. import shapes
 from ..clips import sets, turns
 from ..clips.files import FRAMES, HEIGHT, QUALITY, WIDTH, write_frames, write_list
 from ..errors import Absent, LabError
+from ..experiment import inputs
 from ..shapes.shape import Place
 from .figure import Figure, Options, Stopwatch, absent, times
 
@@ -59,14 +60,14 @@ def cut_clip(photo: pathlib.Path, number: int, out: pathlib.Path) -> None:
 def make(options: Options) -> pathlib.Path:
     """The folder with `frames` and `clips.pen`."""
     folder = options.folder(f"clips-{CLIPS}")
-    if (folder / "pack.json").exists():
+    if inputs.is_pack(folder / "clips.pen"):
         return folder
     options.say(f"GulpIO: making {CLIPS} clips")
     photos = photographs(options.photos)
     for number in range(CLIPS):
         cut_clip(photos[number % len(photos)], number, folder / "frames" / f"{number:06}")
     write_list(folder, [(f"{number:06}", str(number % 10)) for number in range(CLIPS)])
-    sets.pack(folder)
+    sets.pack_frames(folder)
     return folder
 
 

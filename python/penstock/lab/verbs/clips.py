@@ -43,7 +43,7 @@ def run(options: argparse.Namespace) -> int:
 def page(lines: list[Line]) -> list[Block]:
     """What 'penstock-lab report' shows of such a run."""
     found: list[Block] = [Text(tables.conditions(lines[0]))]
-    for section in tables.sections(lines):
+    for section in tables.sections_of(lines):
         found.append(Heading(section.title(), 3))
         found += [Table(one.header, one.rows) for one in tables.tables_of(section)]
     return found

@@ -11,7 +11,7 @@ import shutil
 import sys
 
 from .. import program
-from ..clips.sets import test_videos
+from ..clips.sources import test_videos
 from ..errors import LabError
 from ..experiment import inputs
 from . import encode
