@@ -20,8 +20,12 @@ random places. Every loader returns the same frames, cropped and resized in the 
 checked once against ffmpeg and Pillow. Loaders that are not installed are absent:
 penstock-lab setup torchcodec decord
 
+--tasks size compares sizes instead: of video files, packs that keep them, and packs of frames; for
+the videos as they are, and for the encoded ones.
+
   penstock-lab videos videos/
   penstock-lab videos videos/ --gop 12 --lengths long --loaders penstock --storage warm,store=110ms
+  penstock-lab videos videos/ --tasks size --lengths short
 """
 table = tables.markdown
 

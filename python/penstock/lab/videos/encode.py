@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import pathlib
+import shutil
 import subprocess
 from collections.abc import Sequence
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 from ..errors import LabError
 
 RATE = 25  # frames per second
+CONTAINERS = (".mp4", ".mov", ".mkv", ".webm")  # that penstock keeps
 SOURCE_QUALITY, QUALITY = "16", "23"  # crf of H.264
 
 
@@ -56,6 +58,25 @@ def source(video: str, out: pathlib.Path, width: int, height: int) -> None:
     fit = (f"scale={width}:{height}:force_original_aspect_ratio=increase,"
            f"crop={width}:{height},fps={RATE},setsar=1")
     _write(out, ["-i", video, "-map", "0:v:0"], ["-vf", fit, *_x264(RATE, SOURCE_QUALITY)])
+
+
+def codec_of(file: str | pathlib.Path) -> str:
+    """Of the first video stream."""
+    told = run("ffprobe", "-v", "error", "-select_streams", "v:0", "-show_entries",
+               "stream=codec_name", "-of", "csv=p=0", file)
+    return told.decode().strip().rstrip(",")
+
+
+def keepable(video: str, folder: pathlib.Path, number: int) -> None:
+    """FOLDER/NUMBER.*: the same file; the same packets as MP4 if penstock does not keep such files.
+    AVI files may have two frames of MPEG-4 in one packet."""
+    folder.mkdir(parents=True, exist_ok=True)
+    suffix = pathlib.Path(video).suffix.lower()
+    if suffix in CONTAINERS:
+        shutil.copyfile(video, folder / f"{number}{suffix}")
+        return
+    unpack = ["-bsf:v", "mpeg4_unpack_bframes"] if codec_of(video) == "mpeg4" else []
+    _write(folder / f"{number}.mp4", ["-i", video, "-map", "0:v:0"], ["-c", "copy", *unpack])
 
 
 def short(base: pathlib.Path, out: pathlib.Path, gop: int) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The question of `penstock-lab videos`: lengths x GOPs x storage x loaders."""
+"""The question of `penstock-lab videos`: lengths x GOPs x storage x loaders, or x forms."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ from ..experiment.parameters import option
 from ..experiment.question import Arm, Cell, Question
 from ..home import home
 from ..loaders import scenario
-from . import reference, sets, turns
+from . import reference, sets, sizes, turns
 
+TASKS = ("speed", "size")
 ARM = r"([\w-]+)(?:@([\w=.]+))?"
 AIM = re.compile(rf"{ARM}/{ARM}>=(\d+(?:\.\d+)?)(?::(\d+))?")
 # Mean difference of the pixels from the reference, of 255: colors are converted in other ways, and
@@ -31,6 +32,7 @@ class Parameters(parameters.Base):
 
     videos: str = option("", "folder of videos that are encoded anew; empty: ffmpeg's test "
                          "pictures", positional=True, path=True)
+    tasks: tuple[str, ...] = option(("speed",), f"what is measured: {', '.join(TASKS)}")
     gop: tuple[int, ...] = option((12, 48, 250), "frames from one key frame to the next")
     lengths: tuple[str, ...] = option(sets.LENGTHS, "short: the videos; long: one video of all",
                                       short="l")
@@ -104,6 +106,9 @@ def _check_numbers(chosen: Parameters) -> None:
 
 def check(chosen: Parameters) -> None:
     """Raises a LabError for parameters that cannot be measured."""
+    for task in chosen.tasks:
+        if task not in TASKS:
+            raise LabError(f"tasks: expected {' or '.join(TASKS)}, found '{task}'")
     for name in chosen.loaders:
         scenario.check_loader(name, turns.loaders())
     for length in chosen.lengths:
@@ -150,7 +155,8 @@ class VideoArm(Arm):
             raise Absent("wrong frames: their pixels differ by "
                          f"{found['check']['mean']:.2f} of 255 on average, expected at most "
                          f"{WRONG[reads]}")
-        return {"title": self.spec["title"], "disk": self.set.bytes(reads), **found}
+        where = "" if self.cell["storage"] == "warm" else f", simulated {self.cell['storage']}"
+        return {"title": self.spec["title"] + where, "disk": self.set.bytes(reads), **found}
 
     def shapes(self) -> list[dict[str, Any]]:
         return [found.record() for found in self.place.checks] if self.place else []
@@ -164,7 +170,7 @@ class VideoArm(Arm):
 
 
 class Videos(Question):
-    """Loaders are compared for each length and GOP."""
+    """Loaders, or the forms that videos are stored in, are compared for each length and GOP."""
 
     def __init__(self, chosen: Parameters, folder: pathlib.Path) -> None:
         check(chosen)
@@ -176,11 +182,20 @@ class Videos(Question):
         return [inputs.describe(self.chosen.videos)] if self.chosen.videos else []
 
     def groups(self) -> list[list[Cell]]:
-        return [[{"length": length, "gop": gop, "loader": loader, "storage": storage}
+        settings = [(length, gop) for length in self.chosen.lengths for gop in self.chosen.gop]
+        return [group for task in self.chosen.tasks
+                for group in (sizes.groups(settings) if task == "size"
+                              else self._speed_groups(settings))]
+
+    def _speed_groups(self, settings: list[tuple[str, int]]) -> list[list[Cell]]:
+        return [[{"task": "speed", "length": length, "gop": gop, "loader": loader,
+                  "storage": storage}
                  for storage in self.chosen.storage for loader in self.chosen.loaders]
-                for length in self.chosen.lengths for gop in self.chosen.gop]
+                for length, gop in settings]
 
     def open(self, cell: Cell) -> Arm:
+        if cell["task"] == "size":
+            return sizes.SizeArm(cell, self.sets)
         if cell["storage"] != "warm" and not turns.loaders()[cell["loader"]]["remote"]:
             raise Absent("reads local files only")
         made = self.sets.make(cell["length"], cell["gop"])

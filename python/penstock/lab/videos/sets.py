@@ -1,23 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
 """The sets: videos of one length and GOP, as files, as a pack that keeps them, and as frames.
 
-The folder of a set has videos/<number>.mp4, list.csv, kept.pen and frames.pen.
+The folder of a set has videos/<number>.mp4, list.csv and packs.
 """
 
 from __future__ import annotations
 
 import pathlib
-import shutil
 import sys
 
-from .. import program
-from ..clips.sources import test_videos
-from ..errors import LabError
+from ..clips.sets import pack
+from ..clips.sources import sources
 from ..experiment import inputs
 from . import encode
 
 LENGTHS = ("short", "long")
-MODES = {"kept.pen": "keep", "frames.pen": "encode"}
+SMALL = 128  # shorter side of smaller frames
+# Options of the packs.
+PACKS = {
+    "kept.pen": ["--mode", "keep"],
+    "gop12.pen": ["--mode", "keep", "--gop", "12"],
+    "frames.pen": ["--mode", "encode"],
+    "small.pen": ["--mode", "encode", "--short-side", str(SMALL)],
+}
 
 
 def _say(text: str) -> None:
@@ -34,17 +39,9 @@ class Sets:
         source = inputs.describe(videos)["id"][:12] if videos else "drawn"
         self.folder = self.work / f"{source}-{width}x{height}-{seconds}"
 
-    def _sources(self) -> list[str]:
-        if not self.videos:
-            return test_videos(self.work / "drawn")
-        files = sorted(str(file) for file in pathlib.Path(self.videos).glob("*") if file.is_file())
-        if not files:
-            raise LabError(f"no videos in '{self.videos}': expected files such as NAME.mp4")
-        return files
-
     def _bases(self) -> list[pathlib.Path]:
         bases = []
-        for i, video in enumerate(self._sources()):
+        for i, video in enumerate(sources(self.videos, self.work)):
             bases.append(self.folder / "base" / f"{i}.mp4")
             encode.source(video, bases[-1], self.width, self.height)
         return bases
@@ -63,6 +60,15 @@ class Sets:
             made.write_list()
         return made
 
+    def source(self) -> Set:
+        """The videos as they are."""
+        made = Set(self.folder / "source")
+        if not (made.folder / "list.csv").exists():
+            for i, video in enumerate(sources(self.videos, self.work)):
+                encode.keepable(video, made.videos, i)
+            made.write_list()
+        return made
+
 
 class Set:
     """Videos of one length and GOP."""
@@ -73,7 +79,8 @@ class Set:
     def write_list(self) -> None:
         """Written last, when the set is complete."""
         part = self.folder / "list.part"
-        files = sorted(self.videos.glob("*.mp4"), key=lambda file: int(file.stem))
+        files = [file for file in self.videos.glob("[0-9]*") if file.suffix in encode.CONTAINERS]
+        files.sort(key=lambda file: int(file.stem))
         rows = [f"{file.name},{i}\n" for i, file in enumerate(files)]
         part.write_text("".join(["path,label\n", *rows]), encoding="utf-8")
         part.rename(self.folder / "list.csv")
@@ -85,13 +92,12 @@ class Set:
 
     def need(self, reads: str) -> None:
         """Makes what a loader reads."""
-        out = self.folder / reads
-        if reads not in MODES or (out / "manifest").is_file():
-            return
-        _say(f"packing {out}")
-        shutil.rmtree(out, ignore_errors=True)
-        program.output("pack", self.folder / "list.csv", "--root", self.videos, "-o", out,
-                       "--mode", MODES[reads], "--order", "source", "--video-seconds", "3600")
+        if reads in PACKS:
+            pack(self.folder / reads, self.videos, *PACKS[reads], "--video-seconds", "3600")
+
+    def frames(self) -> int:
+        """Of all videos."""
+        return sum(encode.frames_of(self.videos / name) for name in self.names())
 
     def paths(self, reads: str) -> list[pathlib.Path]:
         """What a loader reads; with the list, so that the folder of all is that of the set."""

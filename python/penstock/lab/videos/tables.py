@@ -4,71 +4,44 @@
 from __future__ import annotations
 
 import statistics
-from typing import NamedTuple
 
 from .. import tables
 from ..experiment import results
 from ..experiment.question import Cell
 from ..experiment.report import Line
-from ..loaders.report import comparison, spread, wanted_rows
+from ..loaders import sections
+from ..loaders.report import difference, wanted_rows
+from ..loaders.sections import Table, values
+from . import sizes
 from .question import arm_name, parse_aim
 
-BASE = "penstock"
+
+def name_of(cell: Cell) -> str:
+    """Of a loader on a storage, or of a form."""
+    return str(cell["form"]) if "form" in cell else arm_name(cell["loader"], cell["storage"])
 
 
-class Table(NamedTuple):
-    header: list[str]
-    rows: list[list[str]]
+class Section(sections.Section):
+    """The loaders, or the forms, of one length and GOP."""
 
-
-class Section:
-    """The loaders of one length and GOP; those that have no turns are absent."""
-
-    def __init__(self, lines: list[Line], length: str, gop: int) -> None:
-        self.head, self.length, self.gop = lines[0], length, gop
-        self.found: dict[str, Line] = {}
-        self.absent: dict[str, str] = {}
-        for cell in results.cells(lines).values():
-            if (cell["length"], cell["gop"]) == (length, gop):
-                self._add(lines, cell)
-        rounds = min((len(one["turns"]) for one in self.found.values()), default=0)
-        for one in self.found.values():  # a run may be incomplete
-            one["turns"] = one["turns"][:rounds]
-            one["rates"] = [results.rate_of(turn) for turn in one["turns"]]
-
-    def _add(self, lines: list[Line], cell: Cell) -> None:
-        name = arm_name(cell["loader"], cell["storage"])
-        missing = results.of_cell(lines, cell, "absent")
-        measured = results.turns_of(lines, cell)
-        if missing:
-            self.absent[name] = missing[0]["reason"]
-        elif measured:
-            prepared = results.of_cell(lines, cell, "prepared")[0]
-            where = "" if cell["storage"] == "warm" else f", simulated {cell['storage']}"
-            self.found[name] = {**prepared, "title": prepared["title"] + where, "turns": measured}
-
-    @property
-    def base(self) -> str:
-        return BASE if BASE in self.found else next(iter(self.found), BASE)
+    def __init__(self, lines: list[Line], task: str, length: str, gop: int) -> None:
+        self.task, self.length, self.gop = task, length, gop
+        super().__init__(lines, {name_of(cell): cell for cell in results.cells(lines).values()
+                                 if place_of(cell) == (task, length, gop)})
 
     def title(self) -> str:
-        return f"{self.length}, GOP {self.gop}"
+        return "as they are" if self.length == sizes.SOURCE else f"{self.length}, GOP {self.gop}"
 
 
-def sections(lines: list[Line]) -> list[Section]:
+def place_of(cell: Cell) -> tuple[str, str, int]:
+    """The section of a cell."""
+    return cell["task"], cell["length"], cell["gop"]
+
+
+def sections_of(lines: list[Line], task: str) -> list[Section]:
     """In the order of the report."""
-    pairs = dict.fromkeys((line["cell"]["length"], line["cell"]["gop"])
-                          for line in lines if "cell" in line)
-    return [Section(lines, *pair) for pair in pairs]
-
-
-def speedup(section: Section, name: str) -> str:
-    """Of the base, by the medians, with the lowest and the highest of one round."""
-    if name == section.base:
-        return "-"
-    result = comparison(section.found, section.base, name)
-    assert result is not None
-    return spread(result) + (", no winner" if result["verdict"] == "no winner" else "")
+    places = dict.fromkeys(place_of(line["cell"]) for line in lines if "cell" in line)
+    return [Section(lines, *place) for place in places if place[0] == task]
 
 
 def median(figure: Line, name: str) -> float:
@@ -76,37 +49,47 @@ def median(figure: Line, name: str) -> float:
     return float(statistics.median(turn[name] / turn["samples"] for turn in figure["turns"]))
 
 
-def rate(figure: Line) -> str:
-    rates = figure["rates"]
-    return f"{statistics.median(rates):.1f} ({min(rates):.1f}-{max(rates):.1f})"
-
-
 def speed_table(lines: list[Line]) -> Table:
+    header = ["videos", "loader", "clips/s (min-max)", "speedup of penstock (min-max)",
+              "CPU ms per clip", "MB stored"]
     rows = []
-    for section in sections(lines):
+    for section in sections_of(lines, "speed"):
         for name, figure in section.found.items():
-            rows.append([section.title(), figure["title"], rate(figure), speedup(section, name),
-                         f"{1000 * median(figure, 'cpu'):.1f}"])
-        rows += [[section.title(), name, f"absent: {why}", "", ""]
-                 for name, why in section.absent.items()]
-    return Table(["videos", "loader", "clips/s (min-max)", "speedup of penstock (min-max)",
-                  "CPU ms per clip"], rows)
+            rows.append([section.title(), figure["title"], values(figure["rates"], 1),
+                         section.speedup(name), f"{1000 * median(figure, 'cpu'):.1f}",
+                         f"{figure['disk'] / 1e6:.1f}"])
+        rows += [[section.title(), *row] for row in section.absent_rows(len(header) - 1)]
+    return Table(header, rows)
 
 
 def bytes_table(lines: list[Line]) -> Table:
     rows = []
-    for section in sections(lines):
+    for section in sections_of(lines, "speed"):
         for figure in section.found.values():
-            off = figure["check"]
             rows.append([section.title(), figure["title"], f"{median(figure, 'bytes') / 1e3:,.0f}",
-                         f"{figure['disk'] / 1e6:.1f}", f"{off['mean']:.2f} ({off['max']})"])
-    return Table(["videos", "loader", "kB read per clip", "MB stored", "pixel error, mean (max)"],
-                 rows)
+                         difference(figure["check"])])
+    return Table(["videos", "loader", "kB read per clip", "pixel error, mean (max)"], rows)
+
+
+def size_table(lines: list[Line]) -> Table:
+    """A pack is its payload and its index; video files are what it is compared with."""
+    header = ["videos", "stored as", "payload MB", "index MB", "bytes per frame", "/ video files"]
+    rows = []
+    for section in sections_of(lines, "size"):
+        files = section.found.get("videos")
+        for figure in section.found.values():
+            turn = figure["turns"][0]
+            total = turn["payload"] + turn["index"]
+            rows.append([section.title(), figure["title"], f"{turn['payload'] / 1e6:.2f}",
+                         f"{turn['index'] / 1e6:.2f}", f"{total / turn['samples']:,.0f}",
+                         f"{total / files['turns'][0]['payload']:.2f}" if files else "-"])
+        rows += [[section.title(), *row] for row in section.absent_rows(len(header) - 1)]
+    return Table(header, rows)
 
 
 def aim_table(lines: list[Line]) -> Table | None:
     rows: list[list[str]] = []
-    for section in sections(lines):
+    for section in sections_of(lines, "speed"):
         aims = [parse_aim(text) for text in lines[0]["parameters"]["aims"]]
         wanted = [(aim.of, aim.against, aim.ratio) for aim in aims
                   if aim.gop in (0, section.gop)]
@@ -116,34 +99,37 @@ def aim_table(lines: list[Line]) -> Table | None:
 
 
 def tables_of(lines: list[Line]) -> list[Table]:
-    aims = aim_table(lines)
-    return [speed_table(lines), bytes_table(lines), *([aims] if aims else [])]
+    tasks, found = lines[0]["parameters"]["tasks"], []
+    if "speed" in tasks:
+        found += [speed_table(lines), bytes_table(lines), *filter(None, [aim_table(lines)])]
+    return found + ([size_table(lines)] if "size" in tasks else [])
 
 
 def conditions(head: Line) -> str:
     """What all figures have in common."""
     chosen = head["parameters"]
     source = "the videos" if chosen["videos"] else "ffmpeg's test pictures"
-    return (f"Clips of {chosen['frames']} frames, stride {chosen['stride']}, at random places of "
-            f"H.264 videos of {chosen['width']}x{chosen['height']}, encoded from {source}; the "
-            f"long one has {chosen['seconds']} seconds. The center {chosen['crop']}x"
-            f"{chosen['crop']} of each frame is resized to {chosen['size']}x{chosen['size']}. "
-            f"{chosen['threads']} threads decode; other loaders have {chosen['waiting']} on a "
-            f"store. {chosen['rounds']} interleaved rounds of {chosen['clips']} clips, medians.")
+    encoded = f"H.264 videos of {chosen['width']}x{chosen['height']}, encoded from {source}"
+    speed = (f"Clips of {chosen['frames']} frames, stride {chosen['stride']}, at random places of "
+             f"{encoded}; the long one has {chosen['seconds']} seconds. The center "
+             f"{chosen['crop']}x{chosen['crop']} of each frame is resized to {chosen['size']}x"
+             f"{chosen['size']}. {chosen['threads']} threads decode; other loaders have "
+             f"{chosen['waiting']} on a store. {chosen['rounds']} interleaved rounds of "
+             f"{chosen['clips']} clips, medians.")
+    size = f"Sizes of {source} as they are, and of {encoded} with a key frame every GOP frames."
+    return " ".join({"speed": speed, "size": size}[task] for task in chosen["tasks"])
 
 
 def versions(lines: list[Line]) -> str:
     found = {}
-    for section in sections(lines):
+    for section in sections_of(lines, "speed"):
         for figure in section.found.values():
             found.update(figure.get("versions", {}))
-    return ", ".join(f"{name} {value}" for name, value in sorted(found.items())) + "\n"
+    return "".join(f"- {name} {value}\n" for name, value in sorted(found.items()))
 
 
 def markdown(lines: list[Line]) -> str:
     """All tables of a report."""
-    here = lines[0]["machine"]
-    parts = [f"{here['cpu']}, {here['cores']} cores, {here['memory_gb']} GB, "
-             f"{lines[0]['date'][:10]}. {conditions(lines[0])}\n"]
+    parts = [sections.introduction(lines[0], conditions(lines[0]))]
     parts += [tables.markdown(table.header, table.rows) for table in tables_of(lines)]
-    return "\n".join([*parts, versions(lines)])
+    return "\n".join(filter(None, [*parts, versions(lines)]))
