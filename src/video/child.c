@@ -117,9 +117,11 @@ static int fail_start(const PenChildSettings *settings, int e, PenError *reterr)
                          "none. Set PENSTOCK_VIDEO=inline if you trust the videos");
     if (e == ENOENT || e == EACCES)
         return pen__fail(reterr, PEN_E_UNSUPPORTED, WHERE,
-                         "%s: cannot run the video decoder (%s). Install it beside its library, or "
-                         "set PENSTOCK_VIDEO=inline if you trust the videos",
-                         settings->program, strerror(e));
+                         "%s: cannot run the video decoder (%s). %s, or set PENSTOCK_VIDEO=inline "
+                         "if you trust the videos",
+                         settings->program, strerror(e),
+                         e == ENOENT ? "Install it beside its library"
+                                     : "Make it executable, on a file system without noexec");
     return pen__fail_os(reterr, e, WHERE, "%s: cannot run it", settings->program);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the library and the process of a decoder (video/decoder_process.c) send to each other. Both
- * are of one release and on one machine. Descriptors 0 and 1 of the process are its end of the
- * socket, and descriptor 3 is the memory where it puts pictures. It begins with a reply. */
+/* What the library and the process of a decoder (video/process) send to each other. Both are of one
+ * release and on one machine. Descriptors 0 and 1 of the process are its end of the socket, and
+ * descriptor 3 is the memory where it puts pictures. It begins with a reply. */
 #ifndef PEN_VIDEO_MESSAGES_H
 #define PEN_VIDEO_MESSAGES_H
 

@@ -311,6 +311,7 @@ TEST(programs_that_cannot_run)
     CHECK(strstr(err.message, "/nowhere/decoder: cannot run the video decoder (No such file"));
     s.program = "/";
     CHECK_INT(pen__child_open(&s, &small, &d, &err), PEN_E_UNSUPPORTED);
+    CHECK(strstr(err.message, "(Permission denied). Make it executable, on a file system without"));
     CHECK_INT(open_files(), before);
 }
 

@@ -4,11 +4,13 @@
 Both wheels go into a new environment, where videos of all codecs are packed and decoded. Their
 pixels are those of the plug-in in build/video, which uses the system's FFmpeg, also while
 torchcodec and PyAV decode in the same process; --beside names directories in which these are
-installed. The tests of the plug-in run with the one of the wheel.
+installed. With PENSTOCK_VIDEO=process they are the same, too, and the process is confined. The
+tests of the plug-in and of its program run with those of the wheel.
 
 Ends with "N passed, M failed"."""
 
 import argparse
+import functools
 import json
 import os
 import pathlib
@@ -17,12 +19,13 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import zipfile
 
 import check_wheel
 from check_wheel import ROOT, check, results, run
 
 BUILT = ROOT / "build/video/libpenstock-video.so.0"
-TESTS = ("tests/python/test_video_decode.py", "tests/python/test_video_kept.py")
+TESTS = tuple(f"tests/python/test_video_{name}.py" for name in ("decode", "kept", "process"))
 X264 = ("-c:v", "libx264", "-pix_fmt", "yuv420p", "-g", "12")
 VIDEOS = {
     "h264.mp4": X264,
@@ -60,6 +63,31 @@ PRINT = """
 import json, sys
 print(json.dumps({"found": digests(sys.argv[1]), "plugins": mapped("libpenstock-video"),
                   "others": mapped("libavcodec")}))
+"""
+# What a process that decodes may do, while it exists.
+CONFINED = """
+import json, pathlib, penstock, sys
+
+pipeline = "decode | clip 2 1 0 | center_crop 96 | tensor u8"
+with penstock.Loader(sys.argv[1], 1, threads=1, output="dlpack", pipeline=pipeline) as loader:
+    next(iter(loader))
+    threads = pathlib.Path("/proc/self/task").iterdir()
+    (number,) = [n for thread in threads for n in (thread / "children").read_text().split()]
+    child = pathlib.Path("/proc", number)
+    lines = [line.split(":\\t", 1) for line in (child / "status").read_text().splitlines()]
+    found = {"status": {line[0]: line[1] for line in lines if len(line) == 2},
+             "limits": (child / "limits").read_text(), "program": str((child / "exe").readlink()),
+             "maps": (child / "maps").read_text(), "environment": (child / "environ").read_text(),
+             "files": [str(file.readlink()) for file in (child / "fd").iterdir()]}
+print(json.dumps(found))
+"""
+REFUSED = """
+import json, penstock, sys
+
+try:
+    digests(sys.argv[1])
+except penstock.UnsupportedError as error:
+    print(json.dumps(str(error)))
 """
 # What others decode; torchcodec's frames are those of the system's FFmpeg, PyAV's of its own.
 OTHERS = """
@@ -109,6 +137,7 @@ class Stage:
         run(*self.python, "-m", "pip", "install", "-q", "--no-deps", "--no-index",
             options.wheel.resolve(), seconds=300)
         self.plugin = self.site / "penstock_video/libpenstock-video.so.0"
+        self.program = self.plugin.with_name("penstock-video-decoder")
         # Behind its own.
         (self.site / "beside.pth").write_text("".join(f"{place}\n" for place in options.beside))
         self.write()
@@ -122,7 +151,7 @@ class Stage:
             env=self.environment())
 
     def environment(self, **more):
-        lacking = ("PENSTOCK_VIDEO_LIBRARY", "PYTHONPATH")
+        lacking = ("PENSTOCK_VIDEO", "PENSTOCK_VIDEO_LIBRARY", "PYTHONPATH")
         found = {name: value for name, value in os.environ.items() if name not in lacking}
         return {**found, "PYTHONNOUSERSITE": "1", "OMP_NUM_THREADS": "1", **more}
 
@@ -146,8 +175,8 @@ def system_pixels(stage):
 # --- what is in it -------------------------------------------------------------------------------
 
 
-def needs_only_glibc(plugin):
-    needed = set(re.findall(r"\(NEEDED\).*\[(.+)\]", run("readelf", "-d", plugin)))
+def needs_only_glibc(binary):
+    needed = set(re.findall(r"\(NEEDED\).*\[(.+)\]", run("readelf", "-d", binary)))
     strange = {name for name in needed if not check_wheel.SYSTEM.fullmatch(name)}
     assert not strange, strange
     return " ".join(sorted(needed))
@@ -158,13 +187,23 @@ def one_name_leaves(plugin):
     assert [line.split()[-1] for line in shown.splitlines()] == ["pen_video_plugin"], shown[:500]
 
 
+def is_executable(stage, wheel):
+    """Also before it is installed, as installers other than pip may set no modes."""
+    name = str(stage.program.relative_to(stage.site))
+    with zipfile.ZipFile(wheel) as z:
+        assert z.getinfo(name).external_attr >> 16 == 0o100755
+    assert os.access(stage.program, os.X_OK)
+    return f"{stage.program.stat().st_size:,} bytes"
+
+
 def sources_are_complete(archive):
     """The wheel is built from it; here is what readers look for."""
     with tarfile.open(archive) as tar:
         names = {name.partition("/")[2] for name in tar.getnames()}
     wanted = {"PKG-INFO", "README.md", "LICENSE", "build.sh", "bundled/ffmpeg.txt",
               "bundled/dav1d.txt", "sources/ffmpeg/libavcodec/h264dec.c",
-              "sources/ffmpeg/debian/changelog", "sources/dav1d/src/lib.c", "video/plugin.c"}
+              "sources/ffmpeg/debian/changelog", "sources/dav1d/src/lib.c", "video/plugin.c",
+              "video/process/decoder_process.c", "src/video/messages.h"}
     assert wanted <= names, wanted - names
     return f"{len(names)} files, {archive.stat().st_size:,} bytes"
 
@@ -176,8 +215,10 @@ def check_contents(stage, options):
     check("licences", check_wheel.licences_are_there, wheel, "penstock-video")
     check("bill of materials", check_wheel.bill_of_materials, wheel, "penstock-video")
     check("platform by auditwheel", check_wheel.fits_its_platform, wheel)
-    check("hardening", check_wheel.is_hardened, stage.plugin)
-    check("needs nothing but glibc", needs_only_glibc, stage.plugin)
+    for binary in (stage.plugin, stage.program):
+        check(f"hardening of {binary.name}", check_wheel.is_hardened, binary)
+        check(f"{binary.name} needs nothing but glibc", needs_only_glibc, binary)
+    check("penstock-video-decoder is executable", is_executable, stage, wheel)
     check("exports pen_video_plugin alone", one_name_leaves, stage.plugin)
     check("source archive", sources_are_complete, options.sources)
 
@@ -185,8 +226,8 @@ def check_contents(stage, options):
 # --- what it does --------------------------------------------------------------------------------
 
 
-def same_pixels(stage, expected):
-    found = stage.decode()
+def same_pixels(stage, expected, **env):
+    found = stage.decode(**env)
     assert found["plugins"] == [str(stage.plugin)] and not found["others"], found
     assert sorted(expected) == sorted(VIDEOS)
     differ = [key for key in expected if found["found"][key] != expected[key]]
@@ -202,6 +243,51 @@ def command_finds_it(stage):
 def environment_wins(stage, expected):
     found = stage.decode(PENSTOCK_VIDEO_LIBRARY=str(BUILT))
     assert found["plugins"] == [str(BUILT)] and found["found"] == expected, found
+
+
+def is_confined(stage):
+    """As tests/python/test_video_process.py finds it, here with the files of the wheels."""
+    found = stage.run(CONFINED, stage.pack, PENSTOCK_VIDEO="process", AWS_SECRET_ACCESS_KEY="abc")
+    status = found["status"]
+    assert (status["Seccomp"], status["NoNewPrivs"], status["Threads"]) == ("2", "1", "1"), status
+    assert int(status["CapEff"], 16) in (0, 1 << 2), status  # none, or to read all files
+    assert f"Max address space         {768 << 20}" in found["limits"], found["limits"]
+    assert "Max file size             0 " in found["limits"], found["limits"]
+    assert found["program"] == str(stage.program), found["program"]
+    assert f" {stage.plugin}\n" in found["maps"] and "libavcodec" not in found["maps"]
+    assert "AWS" not in found["environment"], found["environment"]
+    kinds = sorted(re.sub(r":.*| .*", "", file) for file in found["files"])
+    assert kinds == ["/memfd", "pipe", "socket", "socket"], found["files"]
+    return f"{len(found['files'])} open files, none of a disk"
+
+
+def refused(stage):
+    return stage.run(DECODE + REFUSED, stage.pack, PENSTOCK_VIDEO="process")
+
+
+def program_is_missing(stage, expected):
+    """The decoder in the process of the loader does not need it."""
+    away = stage.folder / "away"
+    stage.program.rename(away)
+    try:
+        said = refused(stage)
+        assert stage.decode()["found"] == expected
+    finally:
+        away.rename(stage.program)
+    assert (f"{stage.program}: cannot run the video decoder (No such file or directory). Install "
+            "it beside its library, or set PENSTOCK_VIDEO=inline") in said, said
+
+
+def program_is_not_executable(stage, expected):
+    """The message says what to do, which is then done."""
+    stage.program.chmod(0o644)
+    try:
+        said = refused(stage)
+    finally:
+        stage.program.chmod(0o755)
+    assert (f"{stage.program}: cannot run the video decoder (Permission denied). Make it "
+            "executable") in said, said
+    same_pixels(stage, expected, PENSTOCK_VIDEO="process")
 
 
 def passes_tests_of_the_plugin(stage):
@@ -241,6 +327,14 @@ def check_use(stage, expected):
     check("tests of the plug-in", passes_tests_of_the_plugin, stage)
 
 
+def check_process(stage, expected):
+    in_process = functools.partial(same_pixels, PENSTOCK_VIDEO="process")
+    check("the same pixels in a process", in_process, stage, expected)
+    check("the process is confined", is_confined, stage)
+    check("penstock-video-decoder is missing", program_is_missing, stage, expected)
+    check("penstock-video-decoder is not executable", program_is_not_executable, stage, expected)
+
+
 def check_others(stage, expected):
     lacking = [name for name in ("av", "torchcodec.decoders") if not has_module(stage, name)]
     if lacking:
@@ -263,6 +357,7 @@ def main():
         expected = system_pixels(stage)
         check_contents(stage, options)
         check_use(stage, expected)
+        check_process(stage, expected)
         check_others(stage, expected)
     print(f"{results['passed']} passed, {results['failed']} failed")
     return 1 if results["failed"] else 0

@@ -4,6 +4,7 @@
 
 FILE is a program, a shared object or a wheel. Exits with 1 if a protection is missing."""
 
+import os
 import pathlib
 import re
 import subprocess
@@ -11,6 +12,8 @@ import sys
 import tempfile
 import zipfile
 
+# Of the file, for each check of a stack frame: libraries have one every 10 KB or less.
+BYTES_PER_CHECK = 65536
 # A disassembler, and what it shows where a function checks its stack frame.
 CANARIES = {
     "X86-64": ("objdump", r"%fs:0x28,"),
@@ -34,7 +37,7 @@ def checks_canary(path, text):
     program, comparison = CANARIES[machine(text)]
     done = subprocess.run([program, "-d", "--no-show-raw-insn", path], capture_output=True,
                           text=True, check=True)
-    return len(re.findall(comparison, done.stdout)) > 100
+    return len(re.findall(comparison, done.stdout)) * BYTES_PER_CHECK > os.path.getsize(path)
 
 
 def protections(path):

@@ -18,7 +18,7 @@ def record(files, own):
 
 def write_wheel(path, files, info, epoch):
     """FILES, {name: bytes}, with the metadata in the directory INFO. Sorted, the metadata last;
-    times and modes are the same on every machine."""
+    times are the same on every machine. Libraries and programs are executable."""
     files = {**files, f"{info}/RECORD": b""}
     files[f"{info}/RECORD"] = record(files, f"{info}/RECORD")
     date = max(time.gmtime(epoch)[:6], (1980, 1, 1, 0, 0, 0))
@@ -26,6 +26,6 @@ def write_wheel(path, files, info, epoch):
         own = f"{info}/"
         for name in sorted(files, key=lambda n: (n.startswith(own), n.endswith("/RECORD"), n)):
             entry = zipfile.ZipInfo(name, date)
-            is_binary = name.endswith((".so", ".so.0"))
+            is_binary = files[name].startswith(b"\x7fELF")
             entry.external_attr = (0o100755 if is_binary else 0o100644) << 16
             z.writestr(entry, files[name], zipfile.ZIP_DEFLATED, 9)

@@ -17,8 +17,9 @@ import libraries
 import sources
 from toolchain import PLATFORM
 
-HEADERS = ("error.h", "video.h")
-PROGRAM = "decoder_process.c"  # of PENSTOCK_VIDEO=process, which the wheel does not have
+# Of penstock: the plug-in, and the program of PENSTOCK_VIDEO=process.
+OWN = ("LICENSE", "include/penstock/error.h", "include/penstock/video.h", "src/video/messages.h",
+       "video/*.[ch]", "video/*.map", "video/process/*.[ch]")
 
 
 def version_of(root):
@@ -35,16 +36,15 @@ def metadata(template, version, table):
 
 def make_tree(root, folder, version, table):
     """All that the archive contains."""
-    for name in ("video", "include/penstock", "bundled", "sources"):
-        (folder / name).mkdir(parents=True)
-    shutil.copytree(root / "video/wheel", folder, dirs_exist_ok=True,
+    shutil.copytree(root / "video/wheel", folder,
                     ignore=shutil.ignore_patterns("__pycache__"))
-    own = [(root / "LICENSE", "."), (root / "tools/wheel/archive.py", ".")]
-    own += [(path, "video") for path in sorted((root / "video").glob("*.[chm]*"))
-            if path.name != PROGRAM]
-    own += [(root / "include/penstock" / name, "include/penstock") for name in HEADERS]
-    for path, place in own:
-        shutil.copy(path, folder / place)
+    shutil.copy(root / "tools/wheel/archive.py", folder)
+    for path in (path for pattern in OWN for path in root.glob(pattern)):
+        place = folder / path.relative_to(root)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, place)
+    for name in ("bundled", "sources"):
+        (folder / name).mkdir()
     for library in table:
         source = sources.unpack(library, folder / "sources" / library.name)
         shutil.rmtree(source / ".pc", ignore_errors=True)  # files before Debian's patches

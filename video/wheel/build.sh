@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Builds the decoder plug-in from the sources beside this script: dav1d, the decoders of FFmpeg, and
-# the part that penstock calls, all in one library: sh build.sh [DIRECTORY]
+# the part that penstock calls, all in one library. Also builds penstock-video-decoder, the program
+# that opens it if PENSTOCK_VIDEO is "process", beside it: sh build.sh [DIRECTORY]
 #
 # To use a changed FFmpeg or dav1d, edit sources/, run this script, and set PENSTOCK_VIDEO_LIBRARY to
 # the path that it prints. It needs a C compiler, make, meson, ninja and pkg-config, and on x86-64
@@ -14,6 +15,7 @@ mkdir -p "$out"
 out=$(cd "$out" && pwd)
 prefix=$out/prefix
 library=$out/libpenstock-video.so.0
+program=$out/penstock-video-decoder
 jobs=${JOBS:-$(nproc)}
 CC=${CC:-cc}
 DECODERS=h264,hevc,vp8,vp9,libdav1d,mpeg4,mjpeg
@@ -54,10 +56,19 @@ link_plugin() {
         $(pkg-config --static --libs libavcodec)
 }
 
+# libdl: glibc before 2.34 has dlopen in a library of its own.
+link_program() {
+    cd "$top"
+    # shellcheck disable=SC2086 # flags are words
+    "$CC" -O2 ${CFLAGS:-} -std=gnu17 -D_GNU_SOURCE -fPIE -pie -Iinclude -Isrc -o "$program" \
+        video/process/*.c -Wl,-z,relro -Wl,-z,now -Wl,-z,noexecstack -s ${LDFLAGS:-} -ldl
+}
+
 # Nothing of the system's FFmpeg or dav1d is found.
 export PKG_CONFIG_LIBDIR="$prefix/lib/pkgconfig"
 unset PKG_CONFIG_PATH
 build_dav1d
 (build_ffmpeg)
 link_plugin
+link_program
 echo "$library"

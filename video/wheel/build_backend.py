@@ -10,7 +10,7 @@ import sysconfig
 import archive
 
 ROOT = pathlib.Path(__file__).resolve().parent
-LIBRARY = "libpenstock-video.so.0"
+BUILT = ("libpenstock-video.so.0", "penstock-video-decoder")
 MODULE = "penstock_video/__init__.py"
 
 
@@ -40,7 +40,8 @@ def build_wheel(folder, settings=None, metadata=None):
     info, tag, files = _metadata()
     subprocess.run(["sh", ROOT / "build.sh", ROOT / "build"], check=True)
     files[MODULE] = (ROOT / MODULE).read_bytes()
-    files[f"penstock_video/{LIBRARY}"] = (ROOT / "build" / LIBRARY).read_bytes()
+    for name in BUILT:
+        files[f"penstock_video/{name}"] = (ROOT / "build" / name).read_bytes()
     name = f"{info.removesuffix('.dist-info')}-{tag}.whl"
     epoch = int(os.environ.get("SOURCE_DATE_EPOCH", "315532800"))
     archive.write_wheel(pathlib.Path(folder, name), files, info, epoch)
