@@ -188,7 +188,7 @@ def one_name_leaves(plugin):
 
 
 def is_executable(stage, wheel):
-    """Also before it is installed, as installers other than pip may set no modes."""
+    """In the wheel, which is where installers find the mode, and when it is installed."""
     name = str(stage.program.relative_to(stage.site))
     with zipfile.ZipFile(wheel) as z:
         assert z.getinfo(name).external_attr >> 16 == 0o100755

@@ -12,8 +12,6 @@ import sys
 import tempfile
 import zipfile
 
-# Of the file, for each check of a stack frame: libraries have one every 10 KB or less.
-BYTES_PER_CHECK = 65536
 # A disassembler, and what it shows where a function checks its stack frame.
 CANARIES = {
     "X86-64": ("objdump", r"%fs:0x28,"),
@@ -33,11 +31,12 @@ def machine(text):
 
 
 def checks_canary(path, text):
-    """Functions compare it before they return; zig brings its own __stack_chk_fail."""
+    """Functions compare it before they return; zig brings its own __stack_chk_fail. More than 100
+    do so, or more than one in 4 KiB of a small program."""
     program, comparison = CANARIES[machine(text)]
     done = subprocess.run([program, "-d", "--no-show-raw-insn", path], capture_output=True,
                           text=True, check=True)
-    return len(re.findall(comparison, done.stdout)) * BYTES_PER_CHECK > os.path.getsize(path)
+    return len(re.findall(comparison, done.stdout)) > min(100, os.path.getsize(path) // 4096)
 
 
 def protections(path):
