@@ -114,6 +114,8 @@ int pen__video_decoder_prepare(PenFrameDecoder *d, const PenVideoParams *params,
         return r;
     if (d->is_used)
         d->plugin->flush(d->decoder);
+    d->params.range = params->range;
+    d->params.matrix = params->matrix;
     d->is_used = d->is_broken = d->is_drained = false;
     d->wanted.bytes = 0;
     return PEN_OK;
@@ -183,6 +185,18 @@ static int check_picture(const PenFrameDecoder *d, const PenVideoPicture *p, Pen
     return PEN_OK;
 }
 
+/* Colors that only the container states. */
+static const PenVideoPicture *with_color(PenFrameDecoder *d, const PenVideoPicture *p)
+{
+    enum { UNKNOWN_MATRIX = 2 };
+    d->picture = *p;
+    if (p->range == PEN_VIDEO_RANGE_UNKNOWN)
+        d->picture.range = d->params.range;
+    if (p->matrix == UNKNOWN_MATRIX && d->params.matrix)
+        d->picture.matrix = d->params.matrix;
+    return &d->picture;
+}
+
 static int at_end(const PenFrameDecoder *d, PenError *reterr)
 {
     if (d->is_drained && d->wanted.bytes)
@@ -194,16 +208,19 @@ static int at_end(const PenFrameDecoder *d, PenError *reterr)
 
 int pen__video_decoder_receive(PenFrameDecoder *d, const PenVideoPicture **ret, PenError *reterr)
 {
+    const PenVideoPicture *p = NULL;
     int r = check_ready(d, reterr);
     while (r == PEN_OK) {
-        r = d->plugin->receive(d->decoder, ret, reterr);
+        r = d->plugin->receive(d->decoder, &p, reterr);
         if (r == PEN_END)
             r = at_end(d, reterr);
-        else if (r == PEN_OK && take_wanted(d, (*ret)->time)) {
-            r = check_picture(d, *ret, reterr);
+        else if (r == PEN_OK && take_wanted(d, p->time)) {
+            r = check_picture(d, p, reterr);
             break;
         }
     }
+    if (r == PEN_OK)
+        *ret = with_color(d, p);
     d->is_broken |= r < 0;
     return r;
 }

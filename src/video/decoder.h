@@ -20,10 +20,13 @@
 
 #include "base/mem.h"
 
-/* What decides whether a decoder that is open can decode a video. */
+/* What the container states of a video. A decoder that is open can decode others if all is equal
+ * but range and matrix, which are those of pictures whose coded form states none: as in
+ * PenVideoPicture, and a matrix of 0 is unknown, too. */
 typedef struct PenVideoParams {
     uint32_t codec; /* PEN_VIDEO_* */
     uint32_t width, height;
+    uint32_t range, matrix;
     const void *extra; /* codec configuration */
     size_t extra_bytes;
 } PenVideoParams;
@@ -33,6 +36,7 @@ typedef struct PenFrameDecoder {
     const PenVideoPlugin *plugin;
     PenVideoDecoder *decoder; /* NULL: not open */
     PenVideoParams params;    /* of the open one; extra is ours */
+    PenVideoPicture picture;  /* the last one */
     PenBuf extra;
     PenBuf wanted;  /* times (int64_t) of pictures that are still to come, in decode order */
     bool is_used;   /* since it was opened or flushed */

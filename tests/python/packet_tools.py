@@ -70,8 +70,8 @@ class Video:
     @functools.cached_property
     def pixels(self):
         """{time: bytes of the planes}."""
-        data = output("ffmpeg", "-nostdin", "-loglevel", "error", "-i", self.path, "-map", "0:v",
-                      "-vsync", "passthrough", "-f", "rawvideo", "-pix_fmt",
+        data = output("ffmpeg", "-nostdin", "-loglevel", "error", "-noautorotate", "-i", self.path,
+                      "-map", "0:v", "-vsync", "passthrough", "-f", "rawvideo", "-pix_fmt",
                       self.stream["pix_fmt"], "-")
         size, rest = divmod(len(data), len(self.times))
         assert not rest

@@ -211,7 +211,7 @@ def lines_of_script(packs, library):
 def test_a_crash_is_the_error_of_one_sample(packs, tmp_path):
     """And names the first frame that was wanted."""
     lines = lines_of_script(packs, beside(tmp_path, next(BUILD.glob("tests/video/*odd_plugin.so"))))
-    fine = "(1, 4, 8, 8, 3) 130 130"
+    fine, full_range = "(1, 4, 8, 8, 3) 130 130", "(1, 4, 8, 8, 3) 128 128"
     no_reply = "video decoder process: expected a reply, found that "
     for i, (start, end) in {
             1: ("b-hevc.mp4", no_reply + "it crashed (signal 6)"),
@@ -221,7 +221,7 @@ def test_a_crash_is_the_error_of_one_sample(packs, tmp_path):
         assert lines[i].startswith(f"DecodeError sample {i} '{start}': frame 9 at 0.36"), lines[i]
         assert lines[i].endswith(end)
         lines[i] = fine
-    assert lines[:6] == [fine] * 6
+    assert lines[:6] == [*[fine] * 5, full_range]  # the file of f-mjpeg.mkv states it
     assert lines[6] == f"{len(packs.paths)} 3"
 
 

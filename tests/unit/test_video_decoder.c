@@ -136,6 +136,37 @@ TEST(pictures_come_once)
     CHECK_INT(stub.closed, 1);
 }
 
+/* What the container states counts where the picture states nothing; a decoder stays open if only
+ * that differs. */
+TEST(colors_of_the_container)
+{
+    const PenVideoPicture *p = NULL;
+    PenFrameDecoder d;
+    PenError err;
+    reset(&d);
+    stub.pictures[0] = picture_at(0);
+    stub.pictures[0].matrix = 2;
+    stub.pictures[1] = picture_at(1);
+    stub.pictures[1].matrix = 1;
+    stub.pictures[1].range = PEN_VIDEO_RANGE_LIMITED;
+    stub.pictures[2] = stub.pictures[0];
+    stub.n = 3;
+    PenVideoParams params = small;
+    const uint32_t expected[3][2] = {
+        {PEN_VIDEO_RANGE_FULL, 9}, {PEN_VIDEO_RANGE_LIMITED, 1}, {PEN_VIDEO_RANGE_UNKNOWN, 2}};
+    for (int i = 0; i < 3; i++) {
+        params.range = i < 2 ? PEN_VIDEO_RANGE_FULL : PEN_VIDEO_RANGE_UNKNOWN;
+        params.matrix = i < 2 ? 9 : 0;
+        CHECK_INT(pen__video_decoder_prepare(&d, &params, &err), PEN_OK);
+        CHECK_INT(send_wanted(&d, i == 1, &err), PEN_OK);
+        CHECK_INT(pen__video_decoder_receive(&d, &p, &err), PEN_OK);
+        CHECK_INT(p->range, expected[i][0]);
+        CHECK_INT(p->matrix, expected[i][1]);
+    }
+    CHECK_INT(stub.closed, 0);
+    pen__video_decoder_free(&d);
+}
+
 TEST(pictures_are_checked)
 {
     PenVideoPicture wrong[] = {picture_at(0), picture_at(0), picture_at(0),

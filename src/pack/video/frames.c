@@ -170,6 +170,8 @@ PenPlayList pen__frame_packets_play(const PenFramePackets *f)
     return (PenPlayList){.params = {.codec = f->stream.codec,
                                     .width = f->stream.width,
                                     .height = f->stream.height,
+                                    .range = f->stream.range,
+                                    .matrix = f->stream.matrix,
                                     .extra = f->stream.extra,
                                     .extra_bytes = f->stream.extra_bytes},
                          .data = f->data.data,
