@@ -2,8 +2,8 @@
 """Inputs of every kind, and what users do to them between two runs.
 
 A set of inputs is a dictionary: key -> (class, seed, size), written to disk as a folder, a list, a
-tar, folders of frames, videos or a gulp directory. A change is made to the dictionary; then only
-those files are written that differ, as a user would.
+tar, folders of frames, videos, videos that are kept, or a gulp directory. A change is made to the
+dictionary; then only those files are written that differ, as a user would.
 """
 
 import io
@@ -16,7 +16,7 @@ import subprocess
 import tarfile
 import zlib
 
-KINDS = ("folder", "list", "tar", "frames", "videos", "gulp")
+KINDS = ("folder", "list", "tar", "frames", "videos", "kept", "gulp")
 CHANGES = ("edited", "added", "removed", "mended", "replaced", "renamed", "relabelled")
 CLASSES = ("cat", "dog")
 
@@ -109,7 +109,7 @@ def files(kind, items, cache):
         for key, item in items.items():
             for frame in range(2):
                 out[f"{item.label}/{key}/{frame}.png"] = item.picture(frame)
-    elif kind == "videos":
+    elif kind in ("videos", "kept"):
         for key, item in items.items():
             out[f"{item.label}/{key}.mp4"] = (
                 video(item, cache) if item.size else b"this is no video")
@@ -185,5 +185,6 @@ class Inputs:
         return [self.top, "--kind", "frames"] if self.kind == "frames" else [self.top]
 
     def options(self, order):
-        more = ["--fps", "4"] if self.kind in ("frames", "gulp") else []
-        return ["--order", order, "--block-samples", "2", "--shard-bytes", "1", *more]
+        more = {"frames": ["--fps", "4"], "gulp": ["--fps", "4"], "kept": ["--mode", "keep"]}
+        return ["--order", order, "--block-samples", "2", "--shard-bytes", "1",
+                *more.get(self.kind, [])]

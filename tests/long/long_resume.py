@@ -26,7 +26,7 @@ POINTS = ("before the first shard", "between", "before publishing")
 PLACES = ("local", "s3", "s3, another machine", "tasks")
 RENAMES = "rename,renameat,renameat2"
 # Tasks take the plan as it is, and a folder does not show what has come into it since.
-NOT_SEEN_BY_TASKS = {("added", kind) for kind in ("folder", "frames", "videos")}
+NOT_SEEN_BY_TASKS = {("added", kind) for kind in ("folder", "frames", "videos", "kept")}
 
 
 def without_folders(tree):
@@ -234,7 +234,7 @@ def main():
     if not shutil.which("strace"):
         print("no strace here: skipped\n0 passed, 0 failed")
         return 77
-    kinds = [k for k in inputs.KINDS if k != "videos" or shutil.which("ffmpeg")]
+    kinds = [k for k in inputs.KINDS if k not in ("videos", "kept") or shutil.which("ffmpeg")]
     with program.scratch() as top, net_stage.S3Server(buckets=[BUCKET]) as server:
         stage = Stage(pathlib.Path(top), server)
         for place in PLACES:

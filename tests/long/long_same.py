@@ -3,10 +3,11 @@
 position, and on nothing else.
 
 Text and keys, boxes that follow crops and labels that follow boxes, several views with repeat,
-images of different sizes, weights, buckets, token budgets, and a mixture with a schedule; in four
-orders, with 1, 2 and 8 threads and 1 to 4 ranks; from a disk and from an object store; packed, and
-in place over tars, which have no ragged fields. Epochs are resumed at random positions, each part
-by another number of ranks, from another place.
+images of different sizes, weights, buckets, token budgets, a mixture with a schedule, clips of kept
+videos, and samples that are their frames; in four orders, with 1, 2 and 8 threads and 1 to 4 ranks;
+from a disk and from an object store; packed, and in place over tars, which have no ragged fields;
+videos decoded in processes. Epochs are resumed at random positions, each part by another number of
+ranks, from another place.
 
 PENSTOCK_SCALE=full tries every combination and 200 resumed epochs of each recipe, with Ceph as the
 store if it is installed; anything else tries a few, with tests/net/s3_server.py.
@@ -14,6 +15,7 @@ store if it is installed; anything else tries a few, with tests/net/s3_server.py
 
 import contextlib
 import itertools
+import os
 import pathlib
 import random
 import sys
@@ -27,9 +29,11 @@ for folder in ("net", "python"):
     sys.path.insert(0, str(ROOT / "tests" / folder))
 
 import far_tools  # noqa: E402
+import kept_tools  # noqa: E402
 import net_stage  # noqa: E402
 from bucket_tools import Bucket  # noqa: E402
 from cli_tools import add_member, good  # noqa: E402
+from packet_tools import PLUGIN  # noqa: E402
 
 N = scaled(300, 150)
 RESUMES = scaled(200, 4)
@@ -64,7 +68,14 @@ RECIPES = {
     "classes: keep boxes; mixed = image: decode | resize 20,24 | aug_mix | three_augment | "
     "repeat 2",
 }
+VIDEO_RECIPES = {
+    "kept": "video: decode | clip 4 3 n=2 times=yes | random_resized_crop 8,10 | hflip "
+    "| color_jitter 0.4 | tensor u8; label: tensor; id: key 32",
+    "frames": "video: decode | clip 3 2 at=-2 times=yes | random_resized_crop 8,10 | hflip "
+    "| tensor u8; label: tensor; id: key 32",
+}
 TOKENS, LENGTHS = 144, (4, 6, 12)  # of all ranks; each length has as many samples on 1 to 4 ranks
+PROCESSES = "packed, decoders in processes"  # of an epoch that starts there
 GLOBAL = 24  # samples of all ranks in a mixed batch; each rank has an even number
 BUCKETS = [(16, 16), (12, 20), (20, 12)]
 SCHEMA = {
@@ -114,7 +125,14 @@ def write_packs(top):
         good("index", *some, "-o", top / f"{name}-in-place.pen", *BLOCK)
         good("copy", top / f"{name}-in-place.pen", top / f"{name}.pen")
     write_boxes(top / "boxes.pen")
-    return {name: penstock.open(top / f"{name}.pen") for name in NAMES}
+    if not kept_tools.missing():
+        RECIPES.update(VIDEO_RECIPES)
+        kept_tools.write_kept(top / "kept.pen", N, *BLOCK)
+    return {name: penstock.open(top / f"{name}.pen") for name in names()}
+
+
+def names():
+    return (*NAMES, "kept") if "kept" in RECIPES else NAMES
 
 
 @contextlib.contextmanager
@@ -140,7 +158,7 @@ def fill_store(server, top):
               "secret": server.secret}
     return {name: penstock.open(
         bucket.at(f"{name}.pen"), access, roots=[bucket.at("")] if "in-place" in name else None)
-        for name in NAMES}
+        for name in names()}
 
 
 def pack_of(recipe, packs, kind):
@@ -155,6 +173,8 @@ def places_of(recipe, disk, store):
     """Where the samples of a recipe lie: name to what a loader takes."""
     if recipe in ("boxes", "sizes", "augment"):
         return {"packed": disk["boxes"], "packed, store": store["boxes"]}
+    if recipe in VIDEO_RECIPES:
+        return {"packed": disk["kept"], "packed, store": store["kept"], PROCESSES: disk["kept"]}
     return {f"{what}{where}": pack_of(recipe, packs, kind)
             for where, packs in (("", disk), (", store", store))
             for what, kind in (("packed", ""), ("in place", "-in-place"))}
@@ -171,7 +191,8 @@ class Recipe:
         far_tools.PIPELINES[name] = RECIPES[name]
         weights = np.random.default_rng(7).exponential(1, N)
         weights[::11] = 0
-        more = {"weights": {"weights": weights}, "buckets": {"buckets": BUCKETS}}
+        more = {"weights": {"weights": weights}, "buckets": {"buckets": BUCKETS},
+                "frames": {"frames": "few"}}
         self.settings = more.get(name, {})
         # Batches of buckets are made for the ranks at the start of an epoch. Others take them over.
         self.by_batch = name == "buckets"
@@ -192,7 +213,8 @@ class Recipe:
         """Of an epoch that goes through legs: (name of the place, ranks, steps)."""
         by_place = [((self.places[place], self.batch_of(world)), world, steps)
                     for place, world, steps in legs]
-        samples = None if self.name in ("weights", "mix") else N
+        samples = None if self.name in ("weights", "mix", "frames") else N
+        os.environ["PENSTOCK_VIDEO"] = "process" if legs[0][0] == PROCESSES else "inline"
         return far_tools.epoch_digest(penstock, self.name, by_place, samples, epoch, self.by_batch,
                                       order=order, lanes=12, **self.settings, **settings)
 
@@ -243,6 +265,7 @@ class Recipe:
 
 
 def main():
+    os.environ.setdefault("PENSTOCK_VIDEO_LIBRARY", str(PLUGIN))
     tests = Tests("same batches")
     with tempfile.TemporaryDirectory(prefix="penstock-long-") as made, object_store() as server:
         top = pathlib.Path(made)

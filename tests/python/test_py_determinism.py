@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a loader gives depends on the pack, the pipeline, the seed, the epoch and the position, and
-on nothing else: threads, read-ahead, memory, ranks, restarts. For images with captions, for clips,
-and for several views of an image.
+on nothing else: threads, read-ahead, memory, ranks, restarts. For images with captions, for clips
+of frames and of kept videos, and for several views of an image.
 
 PENSTOCK_SCALE=full has more samples, and makes 200 restarts instead of 20. Under a sanitizer, which
 takes seven times as long, it is fewer samples, one seed and 3 restarts.
@@ -15,9 +15,12 @@ import random
 import re
 
 import conftest
+import kept_tools
 import pytest
+from packet_tools import PLUGIN
 from py_tools import encoded, need_penstock, pixels
 
+os.environ.setdefault("PENSTOCK_VIDEO_LIBRARY", str(PLUGIN))
 penstock = need_penstock()
 np = pytest.importorskip("numpy")
 
@@ -43,7 +46,8 @@ PIPELINES = {
     "random_resized_crop 20,24 | color_jitter 0.4; many = photo: decode | random_resized_crop 8 "
     "scale=0.05,0.4 | hflip | repeat 3; label: tensor",
 }
-PACKS = ["image", "video", pytest.param("photo", marks=pytest.mark.slow)]
+PACKS = ["image", "video", pytest.param("kept", marks=pytest.mark.slow),
+         pytest.param("photo", marks=pytest.mark.slow)]
 
 
 def image(number):
@@ -83,6 +87,11 @@ def write_clips(path):
 @pytest.fixture(scope="module", params=PACKS)
 def pack(request, tmp_path_factory):
     path = tmp_path_factory.mktemp("packs") / "a.pen"
+    if request.param == "kept":
+        if kept_tools.missing():
+            pytest.skip(kept_tools.missing())
+        kept_tools.write_kept(path, N, "--block-samples", "8")
+        return penstock.open(path)
     return write_clips(path) if request.param == "video" else write_images(path, request.param)
 
 
@@ -221,6 +230,17 @@ def test_threads_and_prefetch(pack, expected, order, seed):
     for threads, prefetch in itertools.product((1, 2, 8), (1, 4)):
         settings = {"threads": threads, "prefetch": prefetch}
         assert digest(pack, order, seed, **settings) == expected[order, seed], settings
+
+
+@pytest.mark.parametrize("pack", ["kept"], indirect=True)
+@pytest.mark.slow
+@pytest.mark.skipif(SANITIZED, reason="what is confined cannot have a sanitizer")
+def test_decoders_in_processes(pack, expected, monkeypatch):
+    inline = expected["random", SEEDS[-1]]
+    monkeypatch.setenv("PENSTOCK_VIDEO", "process")
+    for threads, world in ((1, 1), (3, 2)):
+        found = digest(pack, "random", SEEDS[-1], threads=threads, world=world)
+        assert found == inline, (threads, world)
 
 
 @pytest.mark.parametrize("order", ORDERS)
