@@ -10,7 +10,7 @@ QUIET = ("ffmpeg", "-nostdin", "-y", "-loglevel", "error")
 RATE, TICKS = 25, 512  # frames of a second, and ticks of a frame
 H264 = ("-c:v", "libx264", "-threads", "1", "-preset", "veryfast", "-pix_fmt", "yuv420p",
         "-video_track_timescale", str(RATE * TICKS), "-x264-params",
-        "keyint=12:min-keyint=12:scenecut=0:bframes=3:b-pyramid=normal:b-adapt=0")
+        "keyint=12:min-keyint=12:scenecut=0:b-pyramid=normal:b-adapt=0:bframes={0}")
 SOUND = ("-f", "lavfi", "-i", "sine=duration=2.4")
 LAYOUTS = {  # name: (options before the input, other inputs, options of the file)
     "fragments.mp4": ((), (), ("-movflags", "frag_keyframe+empty_moov")),
@@ -43,7 +43,15 @@ EDITS = {
     "edited-back.mp4": [(36, 12), (12, 12)],
 }
 SEVERAL = "expected an edit list of one part, found several"
-REFUSED = {f"edited-{name}.mp4": SEVERAL for name in ("keys", "all-keys", "parts", "again", "back")}
+# Without B-frames; the first two of them are at key frames.
+SIMPLE = {
+    "edited-simple-keys.mp4": [(0, 12), (36, 12)],
+    "edited-simple-all.mp4": [(0, 24), (24, 36)],
+    "edited-simple-between.mp4": [(29, 20)],
+    "edited-simple-parts.mp4": [(0, 7), (29, 9)],
+}
+REFUSED = {f"edited-{name}.mp4": SEVERAL for name in (
+    "keys", "all-keys", "parts", "again", "back", "simple-keys", "simple-all", "simple-parts")}
 
 
 def boxes(data, at, end):
@@ -80,21 +88,27 @@ def edited(data, parts, start):
     return copy(0, len(data))
 
 
+def write_edited(folder, source, lists):
+    data = source.read_bytes()
+    (start,) = struct.unpack_from(">i", data, data.index(b"elst") + 16)
+    for name, parts in lists.items():
+        (folder / name).write_bytes(edited(data, parts, start))
+        yield folder / name
+
+
 def write(folder):
     """The paths of all files."""
-    plain, paths = folder / "plain.mp4", []
-    output(*QUIET, "-f", "lavfi", "-i", "testsrc2=s=64x48:r=25", "-frames:v", "60", *H264, plain)
+    plain, simple = folder / "plain.mp4", folder / "simple.mp4"
+    for path, b in ((plain, 3), (simple, 0)):
+        output(*QUIET, "-f", "lavfi", "-i", "testsrc2=s=64x48:r=25", "-frames:v", "60",
+               *(word.format(b) for word in H264), path)
+    paths = [plain, simple, *write_edited(folder, plain, EDITS),
+             *write_edited(folder, simple, SIMPLE)]
     for name, (before, more, options) in LAYOUTS.items():
         paths.append(folder / name)
         output(*QUIET, *before, "-i", plain, *more, "-c:v", "copy", "-c:a", "aac", *options,
                paths[-1])
-    data = plain.read_bytes()
-    at = data.index(b"elst") + 4
-    (start,) = struct.unpack_from(">i", data, at + 12)
-    for name, parts in EDITS.items():
-        paths.append(folder / name)
-        paths[-1].write_bytes(edited(data, parts, start))
     for name, second in (("edited-cut-key.mp4", "0.96"), ("edited-cut-between.mp4", "1.2")):
         paths.append(folder / name)
         output(*QUIET, "-ss", second, "-i", plain, "-c", "copy", paths[-1])
-    return [plain, *paths]
+    return paths

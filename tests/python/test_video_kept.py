@@ -35,8 +35,8 @@ VIDEOS = {  # in the order of their samples
     "g-vfr.mp4": (*X264, "-vf", "setpts=(N+floor(N/3)*2)/25/TB", "-vsync", "vfr", "-g", "100"),
     "h-rotated.mp4": (*X264, "-g", "12"),
     # Only the container states the colors.
-    "i-colors.mkv": ("-c:v", "libvpx", "-pix_fmt", "yuv420p", "-g", "12", "-color_range", "pc",
-                     "-colorspace", "bt2020nc"),
+    "i-colors.mkv": ("-c:v", "mpeg4", "-pix_fmt", "yuv420p", "-g", "12", "-strict", "unofficial",
+                     "-color_range", "pc", "-colorspace", "bt2020nc"),
 }
 SIZES = {"d-av1.mkv": "64x64"}  # SVT-AV1 needs as many
 # Of a converter that computes exactly; the one that ffmpeg takes by itself uses tables.

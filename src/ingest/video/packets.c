@@ -239,10 +239,9 @@ static int finish(Listing *l, PenError *reterr)
     for (size_t at = 0; at < l->discarded.bytes; at += sizeof(int64_t)) {
         int64_t time = (int64_t)pen__load64(l->discarded.data + at);
         if (time >= first && time <= last)
-            return pen__fail(reterr, PEN_E_UNSUPPORTED, WHERE,
-                             "%s: expected an edit list of one part, found several that are cut "
-                             "between key packets" PEN_VIDEO_INSTEAD,
-                             l->name);
+            return pen__fail(
+                reterr, PEN_E_UNSUPPORTED, WHERE,
+                "%s: expected an edit list of one part, found several" PEN_VIDEO_INSTEAD, l->name);
     }
     return l->list->n_shown
                ? PEN_OK
