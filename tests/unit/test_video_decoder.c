@@ -159,6 +159,7 @@ TEST(colors_of_the_container)
         params.matrix = i < 2 ? 9 : 0;
         CHECK_INT(pen__video_decoder_prepare(&d, &params, &err), PEN_OK);
         CHECK_INT(send_wanted(&d, i == 1, &err), PEN_OK);
+        CHECK_INT(pen__video_decoder_drain(&d, &err), PEN_OK);
         CHECK_INT(pen__video_decoder_receive(&d, &p, &err), PEN_OK);
         CHECK_INT(p->range, expected[i][0]);
         CHECK_INT(p->matrix, expected[i][1]);
@@ -315,6 +316,7 @@ int main(int argc, char **argv)
 {
     TEST_START(argc, argv);
     RUN(pictures_come_once);
+    RUN(colors_of_the_container);
     RUN(pictures_are_checked);
     RUN(opened_again_only_when_needed);
     RUN(decoding_has_a_time_limit);
