@@ -79,6 +79,24 @@ static inline void pen_remote_settings_init(PenRemoteSettings *settings)
 /** Returns 1 if the text is an s3://, https:// or http:// URL, and 0 if it is a path. */
 PEN_API int pen_is_remote(const char *text);
 
+/** Gets an object of a list: its name, relative to the prefix, and its size. A return value other
+ * than 0 ends the list. */
+typedef int (*PenRemoteListFn)(void *ctx, const char *name, uint64_t bytes);
+/** Lists the objects below an s3:// URL, in the order that the store returns. `settings` may be
+ * NULL. Fails with PEN_E_CANCELLED if `each` ended the list, and with PEN_E_LIMIT if the list is
+ * too long. */
+PEN_NODISCARD PEN_API int pen_remote_list(const char *prefix, const PenRemoteSettings *settings,
+                                          PenRemoteListFn each, void *ctx, PenError *reterr);
+
+/** Returns memory for the bytes of an object; NULL ends the call with PEN_E_NO_MEMORY. */
+typedef void *(*PenRemoteMemoryFn)(void *ctx, uint64_t bytes);
+/** Reads the entire object `name` below a URL. `memory` is called once, by the calling thread.
+ * Fails with PEN_E_LIMIT if the object has more than `most_bytes` bytes, and with PEN_E_CHANGED if
+ * it was replaced in the meantime. */
+PEN_NODISCARD PEN_API int pen_remote_read(const char *prefix, const char *name,
+                                          const PenRemoteSettings *settings, uint64_t most_bytes,
+                                          PenRemoteMemoryFn memory, void *ctx, PenError *reterr);
+
 #ifdef __cplusplus
 }
 #endif

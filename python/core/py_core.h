@@ -133,6 +133,10 @@ void core_memory_close(CoreMemory *memory); /* zeroed, it is closed already */
 /* py_writer.c */
 PyObject *core_finalise(PyObject *module, PyObject *args);
 
+/* py_objects.c */
+PyObject *core_remote_list(PyObject *module, PyObject *args);
+PyObject *core_remote_read(PyObject *module, PyObject *args);
+
 /* py_decode.c */
 PyObject *core_decode(PyObject *module, PyObject *args);
 

@@ -121,6 +121,8 @@ static PyMethodDef methods[] = {
     {"decode", core_decode, METH_VARARGS, "Decode files to memory; a size or an error of each."},
     {"finalise", core_finalise, METH_VARARGS, "Join the tasks of writers to a pack."},
     {"is_remote", is_remote, METH_O, "True if the text is a URL of an object store or a server."},
+    {"remote_list", core_remote_list, METH_VARARGS, "Names and sizes of objects below a prefix."},
+    {"remote_read", core_remote_read, METH_VARARGS, "The bytes of an object."},
     {"end", core_end, METH_NOARGS, "The interpreter exits: stop waiting for servers."},
     {"end_wait", core_end_wait, METH_NOARGS,
      "Wait until remaining threads have released their resources."},
