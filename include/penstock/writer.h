@@ -38,7 +38,7 @@ typedef struct PenWriterSettings {
 
     uint64_t block_samples;          /**< samples per block; default 32 */
     uint64_t shard_bytes;            /**< a shard is closed at this size; default 512 MiB */
-    const PenRemoteSettings *remote; /**< for an s3:// URL; NULL = from the environment */
+    const PenRemoteSettings *remote; /**< for s3:// URLs; NULL = from the environment */
     const char *work;                /**< for an s3:// URL, as in PenIngestSettings */
     const char *name;    /**< names the data; enters the names of the shard files; NULL = "" */
     int32_t no_index;    /**< as in PenIngestSettings */
@@ -50,7 +50,7 @@ typedef struct PenWriterSettings {
     int32_t codec;            /**< a PenEncoding, as in PenIngestSettings */
     uint64_t smart_threshold; /**< as in PenIngestSettings */
     /** Clips are parts of video files, which stay where they are: see PenValue. Needs the mode
-     * keep, and neither tasks nor a pack in an object store. */
+     * keep and no tasks. Files of this machine need a pack on this machine. */
     int32_t in_place;
     uint32_t video_seconds; /**< of in_place: as in PenIngestSettings; default 600 */
 } PenWriterSettings;
@@ -60,7 +60,8 @@ typedef struct PenWriterSettings {
  * Images, bytes, json and text: their bytes. A clip: n_frames JPEG, PNG or WebP files in `frames`,
  * and their timestamps, which may be NULL. If `data` is NULL, a field with PEN_FIELD_OPTIONAL has
  * no value in this sample; another field has an empty one.
- * With in_place a clip is consecutive frames of a video: `data` is the path of the file, and
+ * With in_place a clip is consecutive frames of a video: `data` is the path or s3:// URL of the
+ * file, which is read once if consecutive samples have the same in a field, and
  * timestamps_ns are the times of n_frames frames, from the start of the file. The frames have to
  * have these times, to within a quarter of the distance between them (a single
  * one: 1 ms); `frames` is NULL. */

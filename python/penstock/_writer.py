@@ -206,8 +206,8 @@ def _times(field: Field, value: Any) -> list[int]:
 
 
 def _clip(field: Field, value: Any) -> tuple[Any, list[int]]:
-    """Frames and times, from a list of frames or a tuple (frames, times in ns); or the path of a
-    video and the times of some of its frames."""
+    """Frames and times, from a list of frames or a tuple (frames, times in ns); or the path or
+    URL of a video and the times of some of its frames."""
     times: list[int] = []
     if isinstance(value, tuple) and len(value) == 2 and isinstance(value[0], (str, os.PathLike)):
         return os.fsencode(value[0]), _times(field, value[1])
@@ -329,7 +329,7 @@ class Writer:
     shard_size   maximum size of a shard file: "512MiB"
     name         a name for the data, which becomes part of the shard ids
     storage_options
-                 for an s3:// URL, as in penstock.open
+                 for s3:// URLs, as in penstock.open
     work         for an s3:// URL: a local directory for temporary files; None: one in the user's
                  cache directory. Tasks need none
     task         (i, n): this writer writes part i (from 0) of a pack that n writers write, in other
@@ -339,7 +339,7 @@ class Writer:
     wait         how many seconds to wait if another process writes the same pack or task in a
                  directory. 0 raises BusyError at once
     in_place     True: clips are frames of videos, whose files stay where they are and must not
-                 change. add() gets a path and the times of the frames
+                 change. add() gets a path or an s3:// URL, and the times of the frames
     """
 
     def __init__(
@@ -370,7 +370,8 @@ class Writer:
         in_place: bool = False,
     ) -> None:
         self.path = _check.path(path)
-        options, _ = _remote.check(self.path, storage_options)
+        videos = ("s3://",) if _check.flag("in_place", in_place) else ()  # they may be objects
+        options, _ = _remote.check(self.path, storage_options, videos)
         if not isinstance(schema, Mapping):
             raise TypeError(
                 f"schema: expected a dict of field name to type, found {_check.shown(schema)}"
@@ -406,7 +407,7 @@ class Writer:
             n_tasks=n_tasks,
             codec=_CODECS[_check.word("codec", codec, _CODECS)],
             smart_threshold=_check.size("smart_threshold", smart_threshold),
-            in_place=_check.flag("in_place", in_place),
+            in_place=in_place,
         )
         self._core = _when_free(wait, lambda: _core.Writer(**arguments))
         self._n = 0

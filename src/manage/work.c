@@ -111,7 +111,8 @@ static int is_ours(const char *name)
         "plan",         "plan.part",  "plan.new",       "plan.new.part", "sources",
         "sources.part", "rest.part",  "manifest.part",  "writer.part",   "run",
         "tars",         "plan.spill", "plan.new.spill", PEN_WORK_TASKS};
-    int known = strncmp(name, "task-", 5) == 0 || strncmp(name, "copy-", 5) == 0;
+    int known = strncmp(name, "task-", 5) == 0 || strncmp(name, "copy-", 5) == 0 ||
+                strncmp(name, "video-", 6) == 0;
     for (size_t k = 0; k < PEN_LEN(ours); k++)
         known |= strcmp(name, ours[k]) == 0;
     return known;

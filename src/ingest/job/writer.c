@@ -13,6 +13,7 @@
 #include "ingest/job/settings.h"
 #include "ingest/job/writer_task.h"
 #include "ingest/prepare/prepared.h"
+#include "ingest/prepare/video_copies.h"
 #include "ingest/video/lists.h"
 #include "io/dir.h"
 #include "manage/work.h"
@@ -209,6 +210,9 @@ static int open_pack(PenWriter *w, const PenWriterSettings *s, PenError *reterr)
         w->made_work = 1;
         r = open_roll(w, s, reterr);
     }
+    if (r == PEN_OK && w->prepare.in_place)
+        r = pen__video_copies_new(s->remote, w->home, w->schema.n_fields, &w->prepare.copies,
+                                  reterr);
     return r;
 }
 
@@ -354,10 +358,7 @@ static int add_video(const PenWriter *w, PenPrepared *p, uint32_t field, const P
     memcpy(path, value->data, value->bytes);
     path[value->bytes] = 0;
     wanted.path = path;
-    int r = pen_is_remote(path)
-                ? pen__fail(reterr, PEN_E_UNSUPPORTED, WHERE,
-                            "%.300s: expected a video on this machine; download it first", path)
-                : pen__prepared_place_video(p, field, &w->prepare, &wanted, reterr);
+    int r = pen__prepared_place_video(p, field, &w->prepare, &wanted, reterr);
     pen__free(path);
     return r;
 }
@@ -498,6 +499,7 @@ void pen_writer_close(PenWriter **writer)
     if (!writer || !*writer)
         return;
     PenWriter *w = *writer;
+    pen__video_copies_free(&w->prepare.copies); /* before their directory is removed */
     if (w->roll && !w->finished && !w->task.n_tasks && !may_be_published(w))
         pen__roll_remove(w->roll);
     pen__roll_close(&w->roll);

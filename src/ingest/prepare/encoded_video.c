@@ -31,21 +31,12 @@ static int encode(const PenVideoSettings *settings, const PenVideoPart *part, Pe
     return r;
 }
 
-static int list_packets(const PenVideoSettings *settings, const char *path, PenVideoList *ret,
-                        PenError *reterr)
-{
-    int r = PEN_E_IO;
-    for (int i = 0; r == PEN_E_IO && i < TRIES; i++)
-        r = pen__video_list(settings, path, ret, reterr);
-    return r;
-}
-
 /* All of the file. */
 static int prepare(const PenVideoSettings *settings, const char *path, PenPreparedVideo *ret,
                    PenError *reterr)
 {
     PenVideoList list = {.n = 0};
-    int r = list_packets(settings, path, &list, reterr);
+    int r = pen__video_list_again(settings, path, &list, reterr);
     if (r == PEN_OK)
         r = pen__prepare_video(settings, path, &list, (PenVideoFrames){0, UINT32_MAX}, ret, reterr);
     pen__video_list_free(&list);

@@ -21,14 +21,15 @@ typedef struct PenPrepareSettings {
     int codec;                /* a PenEncoding */
     uint64_t smart_threshold; /* smart: bytes of the largest image that is stored raw */
     int check_decode;
-    int index;              /* JPEGs that are kept or encoded get an entry index */
-    int progressive;        /* a PenProgressive */
-    int sixteen_bit;        /* a PenSixteenBit */
-    int in_place;           /* images stay in their files */
-    int keep_videos;        /* videos are stored as they are, */
-    PenVideoLists *lists;   /* and their packets are listed here; */
-    const char *folder;     /* those that are encoded anew (video.gop) are files in here */
-    PenVideoSettings video; /* of clips; its rate also applies to folders of frames */
+    int index;                     /* JPEGs that are kept or encoded get an entry index */
+    int progressive;               /* a PenProgressive */
+    int sixteen_bit;               /* a PenSixteenBit */
+    int in_place;                  /* images stay in their files */
+    int keep_videos;               /* videos are stored as they are, */
+    PenVideoLists *lists;          /* and their packets are listed here; */
+    struct PenVideoCopies *copies; /* in place: of those that are objects */
+    const char *folder;            /* those that are encoded anew (video.gop) are files in here */
+    PenVideoSettings video;        /* of clips; its rate also applies to folders of frames */
     PenLimits limits;
     /* Working memory of a thread, made when it is needed; NULL: each image has its own. */
     PenEntryScan **scan;

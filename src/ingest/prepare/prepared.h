@@ -44,13 +44,13 @@ int pen__prepared_make_clip(PenPrepared *p, uint32_t field, const PenPrepareSett
                             const PenPlan *plan, PenError *reterr);
 /* Consecutive frames of a video. */
 typedef struct PenVideoTimes {
-    const char *path;
+    const char *path;        /* or the address of an object */
     const int64_t *times_ns; /* of the frames, from the start of the file */
     uint32_t n;              /* at least 1 */
 } PenVideoTimes;
 
-/* Makes the clip in `field` of these frames, which stay in their file. `prepare` has lists of
- * packets. PEN_E_NOT_FOUND: the video has no such frames. */
+/* Makes the clip in `field` of these frames, which stay in their file or object. `prepare`
+ * has lists of packets, and copies. PEN_E_NOT_FOUND: the video has no such frames. */
 int pen__prepared_place_video(PenPrepared *p, uint32_t field, const PenPrepareSettings *prepare,
                               const PenVideoTimes *wanted, PenError *reterr);
 /* What is held in memory for it, about. */

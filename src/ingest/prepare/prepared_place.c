@@ -6,6 +6,7 @@
 
 #include "base/attr.h"
 #include "ingest/prepare/prepared.h"
+#include "ingest/prepare/video_copies.h"
 #include "ingest/video/lists.h"
 
 #define WHERE "ingest/video"
@@ -107,33 +108,70 @@ static int find_frames(const PenVideoList *list, const PenVideoTimes *wanted, Pe
     return r;
 }
 
+/* `path`: of the file, or of the copy of an object. */
 static int place_listed(PenPrepared *p, uint32_t field, const PenPrepareSettings *prepare,
-                        const PenVideoList *list, const PenVideoTimes *wanted, PenError *reterr)
+                        const PenVideoList *list, const char *path, const PenVideoTimes *wanted,
+                        PenError *reterr)
 {
     PenVideoFrames frames = {0, 0};
     PenPreparedVideo *video = &p->videos[field];
     int r = find_frames(list, wanted, &frames, reterr);
     if (r == PEN_OK)
-        r = pen__prepare_video_in_place(&prepare->video, wanted->path, list, frames, video, reterr);
+        r = pen__prepare_video_in_place(&prepare->video, path, list, frames, video, reterr);
     if (r == PEN_OK)
         p->values[field].video = &video->video;
     return r;
 }
 
+static int place_file(PenPrepared *p, uint32_t field, const PenPrepareSettings *prepare,
+                      const PenVideoTimes *wanted, PenError *reterr)
+{
+    const PenVideoList *list = NULL;
+    int r = pen__video_lists_get(prepare->lists, &prepare->video, wanted->path, &list, reterr);
+    if (r < 0)
+        return r;
+    r = place_listed(p, field, prepare, list, wanted->path, wanted, reterr);
+    pen__video_lists_put(prepare->lists, list);
+    return r;
+}
+
+/* The sample outlives the copy, so it has the ETag behind the address. */
+static int note_object(PenPrepared *p, uint32_t field, const PenVideoCopy *copy, PenError *reterr)
+{
+    PenBuf *text = &p->blobs[field];
+    PenStoredVideo *video = &p->videos[field].video;
+    size_t at = text->bytes;
+    if (pen__buf_add(text, copy->object.etag, strlen(copy->object.etag) + 1) < 0)
+        return pen__fail_memory(reterr, WHERE, copy->path);
+    video->origin = (const char *)text->data;
+    video->origin_etag = (const char *)text->data + at;
+    video->origin_mtime_ns = 0;
+    return PEN_OK;
+}
+
+static int place_object(PenPrepared *p, uint32_t field, const PenPrepareSettings *prepare,
+                        const PenVideoTimes *wanted, PenError *reterr)
+{
+    const PenVideoCopy *copy = NULL;
+    int r =
+        pen__video_copies_get(prepare->copies, &prepare->video, field, wanted->path, &copy, reterr);
+    if (r < 0)
+        return r;
+    r = place_listed(p, field, prepare, &copy->list, copy->path, wanted, reterr);
+    if (r < 0)
+        pen__video_copy_rename(copy, reterr);
+    return r < 0 ? r : note_object(p, field, copy, reterr);
+}
+
 int pen__prepared_place_video(PenPrepared *p, uint32_t field, const PenPrepareSettings *prepare,
                               const PenVideoTimes *wanted, PenError *reterr)
 {
-    const PenVideoList *list = NULL;
     PenBuf *path = &p->blobs[field];
     if (!p->videos)
         p->videos = pen__zalloc(p->n_values * sizeof *p->videos);
     if (!p->videos || pen__buf_add(path, wanted->path, strlen(wanted->path) + 1) < 0)
         return pen__fail_memory(reterr, WHERE, wanted->path);
     PenVideoTimes own = {(const char *)path->data, wanted->times_ns, wanted->n};
-    int r = pen__video_lists_get(prepare->lists, &prepare->video, own.path, &list, reterr);
-    if (r < 0)
-        return r;
-    r = place_listed(p, field, prepare, list, &own, reterr);
-    pen__video_lists_put(prepare->lists, list);
-    return r;
+    return pen_is_remote(own.path) ? place_object(p, field, prepare, &own, reterr)
+                                   : place_file(p, field, prepare, &own, reterr);
 }

@@ -37,20 +37,30 @@ static int make(PenSpill *s, PenError *reterr)
 
 int pen__spill_write(PenSpill *s, const void *data, size_t bytes, PenError *reterr)
 {
-    const uint8_t *p = data;
     int r = s->is_open ? PEN_OK : make(s, reterr);
-    while (r == PEN_OK && bytes) {
+    if (r == PEN_OK)
+        r = pen__spill_put(s, data, bytes, s->bytes, reterr);
+    if (r == PEN_OK)
+        s->bytes += bytes;
+    return r;
+}
+
+int pen__spill_put(const PenSpill *s, const void *data, size_t bytes, uint64_t offset,
+                   PenError *reterr)
+{
+    const uint8_t *p = data;
+    while (bytes) {
         struct iovec piece = {(void *)p, PEN_MIN(bytes, MAX_WRITE)};
-        int64_t done = pen__sys->pwritev(s->fd, &piece, 1, s->bytes);
+        int64_t done = pen__sys->pwritev(s->fd, &piece, 1, offset);
         if (done <= 0)
             return pen__fail_os(reterr, done < 0 ? (int)-done : ENOSPC, WHERE,
                                 "%s: cannot write to a temporary file at offset %" PRIu64, s->path,
-                                s->bytes);
+                                offset);
         p += done;
         bytes -= (size_t)done;
-        s->bytes += (uint64_t)done;
+        offset += (uint64_t)done;
     }
-    return r;
+    return PEN_OK;
 }
 
 int pen__spill_read(const PenSpill *s, void *to, size_t bytes, uint64_t offset, PenError *reterr)

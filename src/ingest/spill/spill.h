@@ -27,6 +27,9 @@ typedef struct PenSpill {
 
 /* Appends. */
 int pen__spill_write(PenSpill *s, const void *data, size_t bytes, PenError *reterr);
+/* To any place of a file that is open; by several threads. */
+int pen__spill_put(const PenSpill *s, const void *data, size_t bytes, uint64_t offset,
+                   PenError *reterr);
 int pen__spill_read(const PenSpill *s, void *to, size_t bytes, uint64_t offset, PenError *reterr);
 /* Releases the descriptor of a named file, which can be read by its path from now on. */
 void pen__spill_finish(PenSpill *s);

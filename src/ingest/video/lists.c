@@ -8,7 +8,7 @@
 #define WHERE "ingest/video"
 #define MAX_BYTES ((size_t)64 << 20) /* of lists that nobody uses */
 
-enum { TRIES = 3, MAX_UNUSED = 256 };
+enum { MAX_UNUSED = 256 };
 
 typedef struct Entry {
     PenVideoList list; /* first: a list of ours is an entry */
@@ -109,10 +109,8 @@ static Entry *add_entry(PenVideoLists *l, const char *path)
 static int list_entry(PenVideoLists *l, const PenVideoSettings *settings, Entry *e,
                       PenError *reterr)
 {
-    int r = PEN_E_IO;
     pthread_mutex_unlock(&l->mutex);
-    for (int i = 0; r == PEN_E_IO && i < TRIES; i++)
-        r = pen__video_list(settings, e->path, &e->list, reterr);
+    int r = pen__video_list_again(settings, e->path, &e->list, reterr);
     pthread_mutex_lock(&l->mutex);
     e->is_listed = r == PEN_OK;
     if (r < 0)

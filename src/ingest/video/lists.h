@@ -10,7 +10,7 @@ typedef struct PenVideoLists PenVideoLists;
 int pen__video_lists_new(PenVideoLists **ret, PenError *reterr);
 void pen__video_lists_free(PenVideoLists **lists); /* accepts NULL */
 
-/* As pen__video_list, which is tried again if something from outside has ended it. If another
+/* As pen__video_list_again. If another
  * thread lists the same file, waits for it. The list is to be returned by pen__video_lists_put. */
 int pen__video_lists_get(PenVideoLists *lists, const PenVideoSettings *settings, const char *path,
                          const PenVideoList **ret, PenError *reterr);

@@ -21,6 +21,8 @@
  * times as long as hashing them: two runs, unless starting the program takes longer. */
 #define MAX_DUMPED ((uint64_t)128 << 10)
 
+enum { TRIES = 3 };
+
 /* ---- ffprobe --------------------------------------------------------------------------------- */
 
 /* `dump`: "-show_data", or NULL. */
@@ -284,6 +286,15 @@ int pen__video_list(const PenVideoSettings *settings, const char *path, PenVideo
     pen__free(l);
     if (r < 0)
         pen__video_list_free(ret);
+    return r;
+}
+
+int pen__video_list_again(const PenVideoSettings *settings, const char *path, PenVideoList *ret,
+                          PenError *reterr)
+{
+    int r = PEN_E_IO;
+    for (int i = 0; r == PEN_E_IO && i < TRIES; i++)
+        r = pen__video_list(settings, path, ret, reterr);
     return r;
 }
 

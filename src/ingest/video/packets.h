@@ -27,6 +27,9 @@ typedef struct PenVideoList {
  * pen__video_read. The list is empty then. */
 int pen__video_list(const PenVideoSettings *settings, const char *path, PenVideoList *ret,
                     PenError *reterr);
+/* The same; it is tried again if something from outside has ended it. */
+int pen__video_list_again(const PenVideoSettings *settings, const char *path, PenVideoList *ret,
+                          PenError *reterr);
 void pen__video_list_free(PenVideoList *list);
 
 #endif
