@@ -31,7 +31,13 @@ def _of_python(words: list[str]) -> int | None:
     if words[:1] == ["index"]:
         from .lerobot import _command as _lerobot
 
-        module = "lerobot._command" if _lerobot.is_chosen(words) else None
+        try:
+            module = "lerobot._command" if _lerobot.is_chosen(words) else None
+        except Error as error:  # of a store that was asked
+            print(f"penstock: {error}", file=sys.stderr)
+            return 1
+        except KeyboardInterrupt:
+            return 130
     if module is None:
         return None
     import importlib

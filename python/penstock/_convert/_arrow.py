@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from .. import _check
+from .._core import is_remote
 from .._error import Error, InvalidError, NotFoundError, ReadWriteError
 from .._writer import is_shape
 from . import _columns
@@ -29,7 +30,8 @@ def reading(path: str) -> Iterator[None]:
     import pyarrow
 
     try:
-        refuse_pipe(path)
+        if not is_remote(path):
+            refuse_pipe(path)
         yield
     except Error:
         raise

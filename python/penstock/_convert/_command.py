@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from .. import _store_options
 from .._error import BusyError, Error
 from ._entry import convert
 from ._formats import FORMATS
@@ -53,7 +54,6 @@ _SETTINGS: tuple[tuple[str, str, Any, str], ...] = (
     ("work", "work", str, "for an s3:// pack: a local directory for temporary files"),
     ("wait", "wait", float, "seconds to wait if another process writes the same pack"),
 )
-_STORE = {"endpoint": "endpoint", "region": "region", "profile": "profile", "ca": "ca_file"}
 _COMMA = re.compile(r",(?![^\[]*\])")  # not within the brackets of a shape
 _COLUMN = re.compile(r"(.+):([a-z]+[0-9]*(?:\[[\d, *]+\])?\??(?: [a-z ]+)?)", re.S)
 
@@ -87,9 +87,7 @@ def _parser() -> argparse.ArgumentParser:
     for option, name, kind, text in _SETTINGS:
         images.add_argument(f"--{option}", dest=name, type=kind, metavar="X", help=text)
     images.add_argument("--no-index", action="store_true", help="store JPEGs without an index")
-    store = parser.add_argument_group("packs in object stores ('penstock help s3')")
-    for option, name in _STORE.items():
-        store.add_argument(f"--{option}", dest=name, metavar="X")
+    _store_options.add(parser)
     return parser
 
 
@@ -111,7 +109,7 @@ def _settings(args: argparse.Namespace) -> dict[str, Any]:
     settings = _given(args, (name for _, name, _, _ in _SETTINGS))
     if args.no_index:
         settings["index"] = False
-    store = _given(args, _STORE.values())
+    store = _store_options.given(args)
     return {**settings, "storage_options": store} if store else settings
 
 

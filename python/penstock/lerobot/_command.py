@@ -5,23 +5,68 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import time
 from collections.abc import Sequence
+from typing import NoReturn
 
-from .._error import BusyError, Error
+from .. import _store_options
+from .._error import AccessError, BusyError, Error, InvalidError, NotFoundError
+from .._remote import StorageOptions
 from . import _dataset
 from ._index import Indexed, index
+from ._place import open_place
 
 _DESCRIPTION = """\
 Write a pack over a LeRobot dataset (v3). Each sample is an episode: a clip for each camera, and
 states, actions and other numbers of all frames. The videos stay in the files of the dataset.
 """
+_EPILOG = """\
+examples:
+  penstock index data/robot -o data/robot.pen
+  penstock index s3://data/robot -o robot.pen            # reads every object once
+  penstock index s3://data/robot -o s3://data/robot.pen
+"""
+
+
+# Values of other options of 'penstock index' are no sources.
+_OTHERS = ("--root", "--relocate", "--classes-from", "--work")
+_NO_PREFIX = (".tar", ".tgz", ".gz", ".csv", ".tsv", ".pen")
+
+
+class _Chooser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise InvalidError(message)
+
+
+def _is_dataset(path: str, storage_options: StorageOptions | None) -> bool:
+    """True for a folder or prefix with the metadata of a LeRobot dataset of any version."""
+    if not path.startswith("s3://"):
+        return os.path.isfile(os.path.join(path, _dataset.INFO))
+    if path.endswith(_NO_PREFIX) or set(path) & set("{*?["):
+        return False
+    place = open_place(path, storage_options)
+    try:
+        place.read(f"{place.path}/{_dataset.INFO}", _dataset.INFO_BYTES)
+    except (NotFoundError, AccessError):  # without s3:ListBucket, no object is an access error
+        return False
+    return True
 
 
 def is_chosen(words: Sequence[str]) -> bool:
-    """True if a word of the command is the folder of a LeRobot dataset."""
-    return any(not word.startswith("-") and _dataset.is_dataset(word) for word in words[1:])
+    """True if a source of the command is a LeRobot dataset. Prefixes are asked for it."""
+    parser = _Chooser(add_help=False, allow_abbrev=False)
+    parser.add_argument("-o", "--out")
+    for name in _OTHERS:
+        parser.add_argument(name)
+    _store_options.add(parser)
+    try:
+        args, rest = parser.parse_known_args(words[1:])
+    except InvalidError:
+        return False
+    options = _store_options.given(args)
+    return any(not word.startswith("-") and _is_dataset(word, options) for word in rest)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -29,17 +74,21 @@ def _parser() -> argparse.ArgumentParser:
         prog="penstock index",
         usage="penstock index DATASET -o NAME.pen [options]",
         description=_DESCRIPTION,
+        epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     add = parser.add_argument
-    add("dataset", metavar="DATASET", help="the folder of the dataset, with meta/info.json")
+    add("dataset", metavar="DATASET", help="the folder of the dataset, with meta/info.json, or "
+        "its s3:// URL")
     add("-o", "--out", required=True, metavar="NAME.pen", help="the pack to write")
     add("--block-samples", type=int, metavar="N", help="episodes per block (default: chosen by "
         "the size of the videos)")
     add("--wait", type=float, default=0, metavar="S", help="seconds to wait if another process "
         "writes the same pack")
+    add("--work", metavar="DIR", help="for an s3:// pack: a local directory for temporary files")
     add("--json", action="store_true", help="print the result as JSON")
+    _store_options.add(parser)
     return parser
 
 
@@ -65,7 +114,8 @@ def run(words: Sequence[str]) -> int:
     start = time.monotonic()
     try:
         done = index(args.dataset, args.out, block_samples=args.block_samples, wait=args.wait,
-                     progress=_progress if is_terminal else None)
+                     progress=_progress if is_terminal else None, work=args.work,
+                     storage_options=_store_options.given(args))
     except (Error, OSError) as error:
         print(f"\npenstock: {error}" if is_terminal else f"penstock: {error}", file=sys.stderr)
         return 75 if isinstance(error, BusyError) else 1
@@ -78,4 +128,6 @@ def run(words: Sequence[str]) -> int:
     if is_terminal:
         sys.stderr.write("\r\x1b[K")
     _print(args.out, done, time.monotonic() - start, args.json)
+    if args.dataset.startswith("s3://"):
+        print(f"try: penstock verify {args.out} --root {args.dataset}", file=sys.stderr)
     return 0

@@ -4,7 +4,6 @@ a dataset can come from anybody."""
 
 from __future__ import annotations
 
-import glob
 import json
 import math
 import os
@@ -16,13 +15,14 @@ from typing import Any
 from .. import _check
 from .._convert import _arrow
 from .._error import InvalidError, NotFoundError, UnsupportedError
+from ._place import Place
 
 INFO = "meta/info.json"
 _TASKS = "meta/tasks.parquet"
 _EPISODES = "meta/episodes/*/*.parquet"
 _DATA = "data/chunk-{chunk_index:03d}/file-{file_index:03d}.parquet"
 _VIDEOS = "videos/{video_key}/chunk-{chunk_index:03d}/file-{file_index:03d}.mp4"
-_INFO_BYTES = 64 << 20
+INFO_BYTES = 64 << 20
 _MOST_DIMS = 3  # of a value in one frame
 _TYPES = {
     "float16": "f32", "float32": "f32", "float64": "f64", "bool": "i64", "int8": "i64",
@@ -61,7 +61,7 @@ class Episode:
 
 @dataclass
 class Dataset:
-    path: str
+    place: Place
     fps: float = 0
     cameras: list[Feature] = field(default_factory=list)
     numbers: list[Feature] = field(default_factory=list)
@@ -69,10 +69,9 @@ class Dataset:
     episodes: list[Episode] = field(default_factory=list)
     tasks: dict[int, str] = field(default_factory=dict)
 
-
-def is_dataset(path: str) -> bool:
-    """True for a folder with the metadata of a LeRobot dataset of any version."""
-    return os.path.isfile(os.path.join(path, INFO))
+    @property
+    def path(self) -> str:
+        return self.place.path
 
 
 def _whole(what: str, value: object, low: int, high: int) -> int:
@@ -95,26 +94,20 @@ def _real(what: str, value: object, low: float, high: float) -> float:
 # ---- info.json ----
 
 
-def _read_info(path: str) -> dict[str, Any]:
-    if path.startswith(("s3://", "https://", "http://")):
-        raise UnsupportedError(
-            f"{path}: expected a folder on this machine; download the dataset first, for example "
-            "with 'aws s3 sync'"
-        )
-    name = os.path.join(path, INFO)
+def _read_info(place: Place) -> dict[str, Any]:
+    name = os.path.join(place.path, INFO)
     try:
-        with open(name, "rb") as file:
-            data = file.read(_INFO_BYTES + 1)
+        data = place.read(name, INFO_BYTES)
     except FileNotFoundError:
         raise NotFoundError(
             f"{name}: no such file; expected a LeRobot dataset, version 3"
         ) from None
     try:
-        info = json.loads(data) if len(data) <= _INFO_BYTES else None
+        info = json.loads(data)
     except (ValueError, RecursionError) as error:
         raise InvalidError(f"{name}: expected JSON: {_check.shown(str(error))}") from None
     if not isinstance(info, dict):
-        raise InvalidError(f"{name}: expected a JSON object of at most 64 MiB")
+        raise InvalidError(f"{name}: expected a JSON object")
     return info
 
 
@@ -190,19 +183,19 @@ def _fill(where: str, template: object, values: Mapping[str, int | str]) -> str:
 # ---- Parquet ----
 
 
-def _names(path: str, pattern: str) -> list[str]:
-    names = sorted(glob.glob(os.path.join(glob.escape(path), pattern)))
+def _names(place: Place, pattern: str) -> list[str]:
+    names = place.names(pattern)
     if not names:
-        raise NotFoundError(f"{path}/{pattern}: no such file; the dataset is incomplete")
+        raise NotFoundError(f"{place.path}/{pattern}: no such file; the dataset is incomplete")
     return names
 
 
-def _read_columns(name: str, *wanted: str | tuple[str, ...]) -> list[list[Any]]:
+def _read_columns(place: Place, name: str, *wanted: str | tuple[str, ...]) -> list[list[Any]]:
     """Columns of a file. Of several names in a tuple, the first one that the file has."""
     import pyarrow.parquet
 
     with _arrow.reading(name):
-        file = pyarrow.parquet.ParquetFile(name)
+        file = pyarrow.parquet.ParquetFile(place.parquet(name))
         known = set(file.schema_arrow.names)
         found = []
         for one in wanted:
@@ -218,8 +211,8 @@ def _read_columns(name: str, *wanted: str | tuple[str, ...]) -> list[list[Any]]:
 
 def _read_tasks(dataset: Dataset) -> None:
     """Texts by number. The file is an indexed table of pandas."""
-    for name in _names(dataset.path, _TASKS):
-        columns = _read_columns(name, "task_index", ("task", "__index_level_0__"))
+    for name in _names(dataset.place, _TASKS):
+        columns = _read_columns(dataset.place, name, "task_index", ("task", "__index_level_0__"))
         for number, text in zip(*columns):
             if not isinstance(text, str):
                 raise InvalidError(f"{name}: expected texts of tasks, found {_check.shown(text)}")
@@ -266,8 +259,8 @@ def _read_episodes(dataset: Dataset, info: Mapping[str, Any]) -> None:
     for camera in dataset.cameras:
         wanted += [f"videos/{camera.name}/{what}"
                    for what in ("chunk_index", "file_index", "from_timestamp")]
-    for name in _names(dataset.path, _EPISODES):
-        for values in zip(*_read_columns(name, *wanted)):
+    for name in _names(dataset.place, _EPISODES):
+        for values in zip(*_read_columns(dataset.place, name, *wanted)):
             dataset.episodes.append(_episode(dataset, info, name, dict(zip(wanted, values))))
     dataset.episodes.sort(key=lambda episode: episode.number)
     for one, next_one in zip(dataset.episodes, dataset.episodes[1:]):
@@ -275,12 +268,12 @@ def _read_episodes(dataset: Dataset, info: Mapping[str, Any]) -> None:
             raise InvalidError(f"{dataset.path}: episode {one.number} occurs twice in the metadata")
 
 
-def read(path: str) -> Dataset:
-    """The checked metadata of the dataset in a folder."""
-    info = _read_info(path)
-    name = os.path.join(path, INFO)
+def read(place: Place) -> Dataset:
+    """The checked metadata of the dataset in a folder or at a prefix."""
+    info = _read_info(place)
+    name = os.path.join(place.path, INFO)
     _check_version(name, info)
-    dataset = Dataset(path, _real(f"{name}: fps", info.get("fps"), math.ulp(0.0), 1000))
+    dataset = Dataset(place, _real(f"{name}: fps", info.get("fps"), math.ulp(0.0), 1000))
     _add_features(dataset, info)
     _read_tasks(dataset)
     _read_episodes(dataset, info)

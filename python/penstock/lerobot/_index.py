@@ -7,10 +7,11 @@ import os
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from .. import _check
+from .. import _check, _remote
 from .._error import InvalidError, NotFoundError
 from .._writer import Writer
 from . import _dataset
+from ._place import open_place
 from ._rows import Rows
 
 _OWN = {"task": "text", "episode_index": "i64", "length": "i64", "fps": "f64"}
@@ -57,7 +58,7 @@ def _files(dataset: _dataset.Dataset) -> dict[str, int]:
             if part.path in sizes:
                 continue
             try:
-                sizes[part.path] = os.stat(part.path).st_size
+                sizes[part.path] = dataset.place.size(part.path)
             except FileNotFoundError:
                 raise NotFoundError(
                     f"{part.path}: no such file; the dataset is incomplete"
@@ -104,30 +105,39 @@ def index(
     block_samples: int | None = None,
     progress: Callable[[Indexed], object] | None = None,
     wait: float = 0,
+    storage_options: _remote.StorageOptions | None = None,
+    work: str | os.PathLike[str] | None = None,
 ) -> Indexed:
     """Write a pack over a LeRobot dataset (v3). Each sample is an episode. The videos stay in the
     files of the dataset, which must not change.
 
-    dataset        the folder of the dataset
-    out            the pack to write, in a directory
+    dataset        the folder of the dataset, or its s3:// URL
+    out            the pack to write, in a directory, or at an s3:// URL if the dataset is at one
     block_samples  episodes per block; None: chosen by the size of the videos
     progress       a function that is called after each episode
     wait           seconds to wait if another process writes the same pack
+    storage_options
+                   for s3:// URLs, as in penstock.open
+    work           if out is an s3:// URL: a local directory for temporary files
+
+    Objects are read once. One video of each camera at a time is copied to a temporary file.
 
     The pack has a clip for each camera, the numbers of each frame as ragged fields ("f32[*,6]"),
     and the fields task, episode_index, length (frames) and fps.
     """
     if progress is not None and not callable(progress):
         raise TypeError(f"progress: expected a function, found {_check.shown(progress)}")
-    found = _dataset.read(_check.path(dataset, "dataset"))
+    place = open_place(_check.path(dataset, "dataset"), storage_options)
+    found = _dataset.read(place)
     schema = _schema(found)
     k = _block_samples(found) if block_samples is None else block_samples
     starts: dict[str, int] = {}
     for episode in found.episodes:
         starts[episode.data] = min(starts.get(episode.data, episode.first), episode.first)
-    rows = Rows(found.numbers, starts)
+    rows = Rows(place, found.numbers, starts)
     done = Indexed(0, 0, tuple(found.left_out), len(found.episodes))
-    with Writer(out, schema, in_place=True, block_samples=k, wait=wait) as writer:
+    with Writer(out, schema, in_place=True, block_samples=k, wait=wait, work=work,
+                storage_options=storage_options) as writer:
         for episode in found.episodes:
             numbers = rows.read(episode)
             values = _values(found, episode, numbers)

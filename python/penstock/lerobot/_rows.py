@@ -12,6 +12,7 @@ from .. import _check
 from .._convert import _arrow
 from .._error import InvalidError
 from ._dataset import Episode, Feature
+from ._place import Place
 
 _DTYPES = {"f32": "float32", "f64": "float64", "i64": "int64"}
 _CHECKED = ("index", "episode_index", "timestamp")
@@ -21,8 +22,9 @@ class Rows:
     """Reads episodes. Those of one file are to be read one after another: the file and the row
     groups that were used last stay in memory."""
 
-    def __init__(self, features: Sequence[Feature], starts: dict[str, int]) -> None:
+    def __init__(self, place: Place, features: Sequence[Feature], starts: dict[str, int]) -> None:
         """starts: the number of the first frame of each file"""
+        self._place = place
         self._features = list(features)
         self._columns = list(dict.fromkeys([*(f.name for f in features), *_CHECKED]))
         self._starts = starts
@@ -35,7 +37,8 @@ class Rows:
     def _open(self, path: str) -> None:
         import pyarrow.parquet
 
-        self._file = pyarrow.parquet.ParquetFile(path, pre_buffer=False)
+        self._file = self._table = None  # before the next one is read
+        self._file = pyarrow.parquet.ParquetFile(self._place.parquet(path), pre_buffer=False)
         metadata = self._file.metadata
         groups = range(metadata.num_row_groups)
         self._ends = list(accumulate(metadata.row_group(i).num_rows for i in groups))
