@@ -69,6 +69,9 @@ const CliCommand cli_commands[CLI_N_COMMANDS] = {
             "SRC is a folder, a list (.csv or .tsv), or WebDataset tar files, as in 'penstock "
             "pack', on a disk or at s3:// and https://. Samples of tar files keep their order; "
             "others are shuffled. Compressed tar files and clips cannot be read in place.\n"
+            "With the Python package, SRC can be a LeRobot dataset (v3): a folder or an s3:// "
+            "prefix with meta/info.json. Samples are then episodes, and the videos are read in "
+            "place.\n"
             "Remote tar files are read once, several at a time, and their images are never stored. "
             "If a run is interrupted, the same command reads only those that were not read "
             "completely.\n"
@@ -84,7 +87,8 @@ const CliCommand cli_commands[CLI_N_COMMANDS] = {
                     "penstock index photos -o photos.pen\n"
                     "penstock index /mnt/tars/*.tar -o web.pen\n"
                     "penstock verify web.pen --root /mnt/tars\n"
-                    "penstock index 's3://bucket/web-{000..017}.tar' -o web.pen",
+                    "penstock index 's3://bucket/web-{000..017}.tar' -o web.pen\n"
+                    "penstock index s3://bucket/robot -o robot.pen   # a LeRobot dataset",
         .next =
             "'penstock verify NAME.pen' checks every byte, also those of the files.",
         .schema = 1,

@@ -143,17 +143,18 @@ def test_command(dataset, tmp_path):
 
 @pytest.mark.slow
 def test_how_to_page(tmp_path, monkeypatch):
-    """Its commands and its code."""
+    """Its commands and its code; what needs a bucket is run by test_lerobot_remote.py."""
     page = (ROOT / "docs/how-to/lerobot.md").read_text()
     monkeypatch.chdir(tmp_path)
     Dataset(tmp_path / "data/robot", (70, 33))
     for command in re.findall(r"^penstock (.*?) *(?:#.*)?$", page, re.M):
-        if command.startswith(("index", "verify")):
+        if command.startswith(("index", "verify")) and "s3://" not in command:
             done = penstock_command(*command.split())
             assert done.returncode == 0, (command, done.stderr)
     names = {}
     for code in re.findall(r"^```python\n(.*?)^```$", page, re.M | re.S):
-        exec(compile(code, "lerobot.md", "exec"), names)
+        if "s3://" not in code:
+            exec(compile(code, "lerobot.md", "exec"), names)
     assert tuple(names["images"].shape) == (64, 2, 3, 224, 224)
     assert tuple(names["actions"].shape) == (64, 50, 3)
     assert tuple(names["is_real"].shape) == (64, 50)
@@ -263,7 +264,6 @@ def test_writer_refuses_what_is_no_video(dataset, tmp_path):
         "frame 1 of 2: expected a frame at 0.100000 s": (video, [0, 10**8]),
         "frame 0 of 1: expected a frame at -0.000001 s": (video, [-1000]),
         "expected 40 frames, found a video of 39": (video, [0] * 40),
-        "expected a video on this machine": ("s3://bucket/a.mp4", [0]),
         "expected the path of a video": ([b"jpeg"], [0]),
     }
     for message, value in cases.items():
