@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+"""penstock, with frames as samples."""
+
+import penstock
+import penstock.lerobot
+import torch
+
+
+def versions():
+    return {"penstock": penstock.__version__, "torch": torch.__version__}
+
+
+class Loader:
+    def __init__(self, task):
+        pack = penstock.open(task["address"])
+        height, width = task["size"]
+        images = f"center_crop {height},{width} | tensor f32 ntchw"
+        self.loader = penstock.Loader(
+            pack, task["batch"], shuffle=True, frames="length", threads=task["threads"],
+            pipeline=penstock.lerobot.windows(pack, task["deltas"], images), drop_last=True,
+            output="torch", seed=task["seed"])
+
+    def batches(self, epoch):
+        self.loader.set_epoch(epoch)
+        for values in self.loader:
+            yield dict(zip(self.loader.fields, values))
