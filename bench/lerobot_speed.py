@@ -23,6 +23,7 @@ import subprocess
 import sys
 
 from common import places, say
+from penstock import lerobot
 from penstock.lab import program, shapes
 from penstock.lab.errors import Absent
 from penstock.lab.loaders import environments, report
@@ -86,9 +87,12 @@ def dataset(options):
             "size": list(map(int, options.size.split("x"))), "episodes": options.episodes,
             "frames": options.frames, "codec": options.codec}
     with open(folder / "write.log", "wb") as log:
-        subprocess.run([environments.python_of("lerobot"), "-W", "ignore", HERE / "write.py",
-                        json.dumps(task)], check=True, stdout=log, stderr=log)
-    program.output("index", folder / "robot", "-o", folder / "robot.pen")
+        done = subprocess.run([environments.python_of("lerobot"), "-W", "ignore",
+                               HERE / "write.py", json.dumps(task)], check=False, stdout=log,
+                              stderr=log)
+    if done.returncode:
+        sys.exit(f"lerobot could not write the dataset: see {log.name}")
+    lerobot.index(folder / "robot", folder / "robot.pen")
     program.output("copy", folder / "robot.pen", folder / "copy.pen")
     return folder
 

@@ -22,7 +22,7 @@ MOST_FRAMES = 300  # of a video
 
 def frames_of(video, height, width):
     found = []
-    with av.open(str(video)) as container:
+    with av.open(str(video), metadata_errors="replace") as container:
         for frame in container.decode(video=0):
             found.append(frame.to_ndarray(format="rgb24", width=width, height=height))
             if len(found) == MOST_FRAMES:
