@@ -31,7 +31,8 @@ def need_plugin():
 
 def output(*command):
     return subprocess.run([os.fspath(word) for word in command], check=True, timeout=60,
-                          capture_output=True, stdin=subprocess.DEVNULL).stdout
+                          capture_output=True, stdin=subprocess.DEVNULL,
+                          env=without_preload()).stdout
 
 
 def encode(path, *options, size="64x48", frames=40):
