@@ -28,6 +28,8 @@ static PyObject *call_end(Call *c, PyObject *module, int r, const PenError *erro
         if (!PyErr_Occurred())
             core_remote_raise(PyModule_GetState(module), c->remote, &c->wait, error);
         Py_CLEAR(c->result);
+    } else if (c->wait.raised) {
+        Py_CLEAR(c->result); /* the signal came with the answer */
     }
     core_remote_unref(c->remote);
     return c->result;
@@ -37,7 +39,9 @@ static int add_object(void *ctx, const char *name, uint64_t bytes)
 {
     Call *c = ctx;
     PyEval_RestoreThread(c->wait.thread);
-    PyObject *item = Py_BuildValue("NK", core_text(name), (unsigned long long)bytes);
+    PyObject *item = NULL;
+    if (PyErr_CheckSignals() == 0)
+        item = Py_BuildValue("NK", core_text(name), (unsigned long long)bytes);
     int r = item ? PyList_Append(c->result, item) : -1;
     Py_XDECREF(item);
     c->wait.thread = PyEval_SaveThread();

@@ -142,6 +142,18 @@ def test_objects_are_read_once(bucket, dataset, tmp_path):
     assert bucket.server.counts()["kinds"] == {"GetObject": len(files), "ListObjectsV2": 2}
 
 
+def test_a_cache_has_all_objects_after_an_epoch(bucket, local, tmp_path):
+    index(bucket, tmp_path / "r.pen")
+    expected = epoch(penstock.open(local))
+    for requests in (True, False):
+        bucket.server.control(reset=True)
+        with penstock.open(tmp_path / "r.pen", roots=[bucket.at("robot")],
+                           cache=tmp_path / "cache",
+                           storage_options=options(bucket.server)) as pack:
+            same(epoch(pack), expected)
+        assert (bucket.server.counts()["total"] > 0) == requests, bucket.server.counts()
+
+
 def test_a_clip_is_one_request(bucket, tmp_path):
     index(bucket, tmp_path / "r.pen")
     pack = opened(bucket, tmp_path / "r.pen")
@@ -183,6 +195,25 @@ def test_command(bucket, local, tmp_path):
     same(epoch(opened(bucket, out)), epoch(penstock.open(local)))
 
 
+def test_public_datasets(bucket, dataset, tmp_path):
+    """No request is signed: the keys are wrong."""
+    for path in dataset.root.rglob("*"):
+        if path.is_file():
+            bucket.client.put_object(Bucket="open", Body=path.read_bytes(),
+                                     Key=f"robot/{path.relative_to(dataset.root)}")
+    words = ("index", "s3://open/robot", "-o", tmp_path / "r.pen", "--endpoint", bucket.server.url)
+    bucket.env["AWS_ACCESS_KEY_ID"] = "wrong"
+    code, _, err = finished(command(bucket, *words))
+    assert code == 1 and not (tmp_path / "r.pen").exists()
+    code, text, err = finished(command(bucket, *words, "--no-sign", "--json"))
+    assert code == 0 and json.loads(text)["samples"] == len(LENGTHS), err
+
+
+def test_hidden_objects_are_no_metadata(bucket, local, tmp_path):
+    bucket.put("robot/meta/episodes/chunk-000/._file-000.parquet", b"of another system")
+    assert index(bucket, tmp_path / "r.pen").episodes == len(LENGTHS)
+
+
 def test_other_prefixes_are_no_datasets(bucket, tmp_path):
     """The program in C indexes them."""
     bucket.put("photos/cat/a.jpg", jpeg(1))
@@ -192,6 +223,8 @@ def test_other_prefixes_are_no_datasets(bucket, tmp_path):
     assert code == 1 and bucket.at("none") in err
     code, _, err = finished(command(bucket, "index", "-o"))
     assert code == 2
+    code, _, err = finished(command(bucket, "index", "s3://b/\udcff", "-o", tmp_path / "q.pen"))
+    assert code == 1 and "Traceback" not in err
     code, _, err = finished(command(bucket, "index", bucket.at("robot"), "-o", tmp_path / "q.pen",
                                     "--ca", tmp_path / "none.pem", "--endpoint",
                                     "https://127.0.0.1:1"))
@@ -388,6 +421,12 @@ def test_clips_of_objects_in_any_order(bucket, dataset, tmp_path):
         "video": "decode | clip 9 1 0 | center_crop 40 | tensor u8"})))[0].copy()
         for pack in (opened(bucket, packs[0]), penstock.open(packs[1], roots=[dataset.root]))]
     assert np.array_equal(*clips) and clips[0].any()
+
+
+def test_web_servers_list_nothing(bucket):
+    store, _ = penstock._remote.check("s3://a/b", options(bucket.server))
+    with pytest.raises(penstock.UnsupportedError, match="expected an s3:// URL"):
+        _core.remote_list(f"{bucket.server.url}/{bucket.name}", store)
 
 
 def test_objects_are_read_by_several_requests(bucket):

@@ -16,7 +16,7 @@ from .._error import AccessError, BusyError, Error, InvalidError, NotFoundError
 from .._remote import StorageOptions
 from . import _dataset
 from ._index import Indexed, index
-from ._place import open_place
+from ._place import Prefix, open_place
 
 _DESCRIPTION = """\
 Write a pack over a LeRobot dataset (v3). Each sample is an episode: a clip for each camera, and
@@ -47,6 +47,8 @@ def _is_dataset(path: str, storage_options: StorageOptions | None) -> bool:
     if path.endswith(_NO_PREFIX) or set(path) & set("{*?["):
         return False
     place = open_place(path, storage_options)
+    if not isinstance(place, Prefix):  # not UTF-8
+        return False
     try:
         place.read(f"{place.path}/{_dataset.INFO}", _dataset.INFO_BYTES)
     except (NotFoundError, AccessError):  # without s3:ListBucket, no object is an access error

@@ -81,7 +81,8 @@ class Prefix:
     def names(self, pattern: str) -> list[str]:
         depth = pattern.count("/")
         return sorted(f"{self.path}/{name}" for name in self._listed(pattern)
-                      if name.count("/") == depth and fnmatch.fnmatchcase(name, pattern))
+                      if name.count("/") == depth and fnmatch.fnmatchcase(name, pattern)
+                      and not any(part.startswith(".") for part in name.split("/")))
 
     def size(self, path: str) -> int:
         name = self._name(path)

@@ -36,6 +36,10 @@ int pen_remote_list(const char *prefix, const PenRemoteSettings *settings, PenRe
     PenRemote *remote = NULL;
     Listed l = {.each = each, .ctx = ctx};
     int r = open_place(prefix, settings, &remote, reterr);
+    if (r == PEN_OK && !pen__remote_is_s3(remote))
+        r = pen__fail(reterr, PEN_E_UNSUPPORTED, WHERE,
+                      "%s: expected an s3:// URL: web servers do not list their files",
+                      pen__remote_text(remote));
     if (r == PEN_OK)
         r = pen__remote_list(remote, pass_on, &l, reterr);
     if (l.is_ended)
