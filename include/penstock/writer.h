@@ -36,10 +36,12 @@ typedef struct PenWriterSettings {
     int32_t check_decode;
     int32_t sixteen_bit; /**< a PenSixteenBit */
 
-    uint64_t block_samples;          /**< samples per block; default 32 */
-    uint64_t shard_bytes;            /**< a shard is closed at this size; default 512 MiB */
-    const PenRemoteSettings *remote; /**< for s3:// URLs; NULL = from the environment */
-    const char *work;                /**< for an s3:// URL, as in PenIngestSettings */
+    uint64_t block_samples; /**< samples per block; default 32 */
+    uint64_t shard_bytes;   /**< a shard is closed at this size; default 512 MiB */
+    /** For s3:// URLs; NULL = from the environment. An in-place writer reads objects later, so what
+     * the settings point to must then stay valid until pen_writer_close. */
+    const PenRemoteSettings *remote;
+    const char *work;    /**< for an s3:// URL, as in PenIngestSettings */
     const char *name;    /**< names the data; enters the names of the shard files; NULL = "" */
     int32_t no_index;    /**< as in PenIngestSettings */
     int32_t progressive; /**< a PenProgressive, as in PenIngestSettings */
