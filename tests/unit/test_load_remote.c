@@ -309,6 +309,21 @@ TEST(a_pack_in_memory_is_no_longer_remote)
     pen_pack_close(&far);
 }
 
+TEST(facts_say_whether_there_is_a_cache)
+{
+    PenError err = {0};
+    PenRunFacts facts;
+    PenCacheSettings cache;
+    PenPack *far = open_far("a.pen");
+    pen_cache_settings_init(&cache);
+    cache.directory = at("cache-of-facts");
+    CHECK(far);
+    CHECK_INT(pen_pack_cache(far, &cache, &err), PEN_OK);
+    fill_facts(far, &facts);
+    CHECK(facts.is_remote && facts.has_cache && !facts.is_preloaded);
+    pen_pack_close(&far);
+}
+
 TEST(facts_need_a_place)
 {
     PenError err = {0};
@@ -377,6 +392,7 @@ int main(int argc, char **argv)
     RUN(a_block_that_cannot_be_had);
     RUN(broken_samples_are_replaced_the_same);
     RUN(a_pack_in_memory_is_no_longer_remote);
+    RUN(facts_say_whether_there_is_a_cache);
     RUN(facts_need_a_place);
     RUN(what_is_measured_later_is_not_in_the_cache);
     RUN(little_memory_is_enough);
