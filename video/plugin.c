@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The decoder plug-in: libavcodec behind the functions of <penstock/video.h>. It
- * compiles with FFmpeg 5.1 to 8.1, and is tested with 5.1. */
+ * compiles with FFmpeg 5.1 to 8.1, and is tested with 5.1 and 7.1. */
 #include <penstock/video.h>
 
 #include <errno.h>

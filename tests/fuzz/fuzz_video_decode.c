@@ -1,12 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A video, as packets: codec, configuration, and for each packet its flags, its length and its
- * bytes. The fuzzer does not see into libavcodec, so it changes the seeds at random. */
+ * bytes. The fuzzer does not see into Debian's libavcodec, so it changes the seeds at random.
+ * ./dev fuzz videos sets PENSTOCK_VIDEO_LIBRARY to one that it sees into. There, each codec has a
+ * copy of this program, fuzz_video_CODEC. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "help.h"
 #include "video/decoder.h"
 
 enum { MAX_EXTRA = 4096, MAX_PACKET = 8192 };
+
+static const char *const codecs[] = {
+    [PEN_VIDEO_H264] = "h264", [PEN_VIDEO_HEVC] = "hevc",   [PEN_VIDEO_VP9] = "vp9",
+    [PEN_VIDEO_AV1] = "av1",   [PEN_VIDEO_MPEG4] = "mpeg4", [PEN_VIDEO_MJPEG] = "mjpeg",
+    [PEN_VIDEO_VP8] = "vp8",
+};
+static uint32_t only; /* this codec; 0: the input chooses */
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+    const char *name = *argc ? strrchr(**argv, '_') : NULL;
+    for (uint32_t i = 0; name && i < sizeof codecs / sizeof *codecs; i++)
+        if (codecs[i] && strcmp(codecs[i], name + 1) == 0)
+            only = i;
+#ifdef VIDEO_PLUGIN
+    PenError err;
+    if (!getenv("PENSTOCK_VIDEO_LIBRARY"))
+        MUST(pen_video_use(VIDEO_PLUGIN, &err));
+#endif
+    return 0;
+}
 
 /* Every byte of the planes can be read. */
 static void read_picture(const PenVideoPicture *p)
@@ -59,17 +83,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     PenFrameDecoder d = {.plugin = NULL};
     PenVideoParams params = {.width = 64, .height = 48};
     params.codec = take_below(&in, PEN_VIDEO_VP8 + 1);
+    if (only)
+        params.codec = only;
     if (take_byte(&in) & 1)
         params.height = 64;
     const uint8_t *extra = take_bytes(&in, take_below(&in, MAX_EXTRA), &params.extra_bytes);
     uint8_t *exact = copy_of(extra, params.extra_bytes);
     params.extra = exact;
-#ifdef VIDEO_PLUGIN
-    static bool is_chosen;
-    if (!is_chosen)
-        MUST(pen_video_use(VIDEO_PLUGIN, &err));
-    is_chosen = true;
-#endif
     if (GOES(pen__video_decoder_prepare(&d, &params, &err)) && decode(&d, &in) == PEN_END &&
         GOES(pen__video_decoder_drain(&d, &err)))
         receive(&d);

@@ -11,7 +11,8 @@
 
 #include "base/error.h"
 
-/* libFuzzer calls the first two, the last is its own. */
+/* libFuzzer calls the first three, the last is its own. */
+int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t bytes, size_t max_bytes, unsigned seed);
 size_t LLVMFuzzerMutate(uint8_t *data, size_t bytes, size_t max_bytes);

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Builds a wheel with all its libraries inside: tools/wheel/build.py [--video] [x86_64|aarch64]
+"""Builds a wheel with all its libraries inside: tools/wheel/build.py [OPTION] [x86_64|aarch64]
 
 The libraries come from pinned sources (sources.toml) and are built by zig, so that the wheel runs
 with glibc 2.28 or later. Prints the path of the wheel, in build/wheels; the program built with the
 same libraries is build/wheel/ARCHITECTURE/meson/penstock. --video builds penstock-video and its
-source archive instead. Exits with 77 if a source can no longer be downloaded. ./dev wheel installs
-what this needs."""
+source archive instead, and --video-sources only unpacks its sources. Exits with 77 if a source can
+no longer be downloaded. ./dev wheel installs what this needs."""
 
 import argparse
 import importlib.metadata
@@ -64,9 +64,11 @@ def compiler():
 def main():
     p = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     p.add_argument("--video", action="store_true", help="penstock-video")
+    p.add_argument("--video-sources", action="store_true", help="the folder of its sources")
     p.add_argument("architecture", nargs="?", default="x86_64", choices=sorted(ARCHITECTURES))
     options = p.parse_args()
-    table = sources.libraries("penstock-video" if options.video else "penstock")
+    is_video = options.video or options.video_sources
+    table = sources.libraries("penstock-video" if is_video else "penstock")
     epoch = commit_time()
     try:
         for library in table:
@@ -74,6 +76,9 @@ def main():
     except sources.Unavailable as e:
         print(f"tools/wheel/build.py: {e}", file=sys.stderr)
         return 77
+    if options.video_sources:
+        print(video_wheel.source_tree(ROOT, table))
+        return 0
     chain = Toolchain(options.architecture, ROOT / "build/wheel" / options.architecture, ROOT)
     if options.video:
         print(*video_wheel.build(chain, ROOT, table, compiler(), epoch), sep="\n")

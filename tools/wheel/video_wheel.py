@@ -67,11 +67,16 @@ def write_archive(folder, path, epoch):
         tar.add(folder, folder.name, filter=plain)  # in the order of names
 
 
-def source_archive(root, table, epoch):
+def source_tree(root, table):
     version = version_of(root)
     folder = root / "build/wheel/video" / f"penstock_video-{version}"
     shutil.rmtree(folder.parent, ignore_errors=True)
     make_tree(root, folder, version, table)
+    return folder
+
+
+def source_archive(root, table, epoch):
+    folder = source_tree(root, table)
     path = root / "build/wheels" / f"{folder.name}.tar.gz"
     path.parent.mkdir(parents=True, exist_ok=True)
     write_archive(folder, path, epoch)

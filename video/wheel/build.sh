@@ -6,8 +6,9 @@
 #
 # To use a changed FFmpeg or dav1d, edit sources/, run this script, and set PENSTOCK_VIDEO_LIBRARY to
 # the path that it prints. It needs a C compiler, make, meson, ninja and pkg-config, and on x86-64
-# nasm. CC, AR, RANLIB, NM, CFLAGS, LDFLAGS and JOBS may be set. For another architecture, also set
-# MESON_CROSS_FILE (a file) and FFMPEG_OPTIONS (words for its configure).
+# nasm. CC, AR, RANLIB, NM, CFLAGS, LDFLAGS, STRIP (an option of the linker, -s by default) and JOBS may
+# be set, and DAV1D_OPTIONS and FFMPEG_OPTIONS (words for meson setup and configure). For another
+# architecture, also set MESON_CROSS_FILE (a file).
 set -eu
 top=$(cd "$(dirname "$0")" && pwd)
 out=${1:-$top/build}
@@ -21,9 +22,10 @@ CC=${CC:-cc}
 DECODERS=h264,hevc,vp8,vp9,libdav1d,mpeg4,mjpeg
 
 build_dav1d() {
+    # shellcheck disable=SC2086 # the options are words
     meson setup "$out/dav1d" "$top/sources/dav1d" --prefix="$prefix" --libdir=lib \
         --buildtype=release --default-library=static -Denable_tools=false -Denable_tests=false \
-        ${MESON_CROSS_FILE:+--cross-file "$MESON_CROSS_FILE"}
+        ${MESON_CROSS_FILE:+--cross-file "$MESON_CROSS_FILE"} ${DAV1D_OPTIONS:-}
     ninja -C "$out/dav1d" -j "$jobs" install
 }
 
@@ -52,7 +54,7 @@ link_plugin() {
     "$CC" -O2 ${CFLAGS:-} -std=gnu17 -D_GNU_SOURCE -fPIC -fvisibility=hidden -Iinclude \
         $(pkg-config --cflags libavcodec) -shared -o "$library" video/*.c \
         -Wl,-soname,libpenstock-video.so.0 -Wl,--version-script=video/plugin.map -Wl,-Bsymbolic \
-        -Wl,-z,relro -Wl,-z,now -Wl,-z,noexecstack -s ${LDFLAGS:-} \
+        -Wl,-z,relro -Wl,-z,now -Wl,-z,noexecstack ${STRIP--s} ${LDFLAGS:-} \
         $(pkg-config --static --libs libavcodec)
 }
 
@@ -61,7 +63,7 @@ link_program() {
     cd "$top"
     # shellcheck disable=SC2086 # flags are words
     "$CC" -O2 ${CFLAGS:-} -std=gnu17 -D_GNU_SOURCE -fPIE -pie -Iinclude -Isrc -o "$program" \
-        video/process/*.c -Wl,-z,relro -Wl,-z,now -Wl,-z,noexecstack -s ${LDFLAGS:-} -ldl
+        video/process/*.c -Wl,-z,relro -Wl,-z,now -Wl,-z,noexecstack ${STRIP--s} ${LDFLAGS:-} -ldl
 }
 
 # Nothing of the system's FFmpeg or dav1d is found.
