@@ -26,6 +26,7 @@ from common import places, say
 from penstock import lerobot
 from penstock.lab import program, shapes
 from penstock.lab.errors import Absent
+from penstock.lab.experiment import inputs
 from penstock.lab.loaders import environments, report
 from penstock.lab.loaders.workers import Worker, python_for
 
@@ -76,8 +77,9 @@ def video_files(folder):
 
 def dataset(options):
     """The folder of the dataset and of its packs; made once."""
-    name = f"{options.codec}-{options.size}-{options.episodes}x{options.frames}"
-    folder = places.WORK / "robot" / (name if options.videos else f"{name}-pattern")
+    source = inputs.describe(str(options.videos))["id"][:12] if options.videos else "pattern"
+    name = f"{options.codec}-{options.size}-{options.episodes}x{options.frames}-{source}"
+    folder = places.WORK / "robot" / name
     if (folder / "copy.pen" / "manifest").exists():
         return folder
     shutil.rmtree(folder, ignore_errors=True)

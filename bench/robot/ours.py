@@ -16,7 +16,7 @@ class Loader:
         height, width = task["size"]
         images = f"center_crop {height},{width} | tensor f32 ntchw"
         self.loader = penstock.Loader(
-            pack, task["batch"], shuffle=True, frames="length", threads=task["threads"],
+            pack, task["batch"], order="random", frames="length", threads=task["threads"],
             pipeline=penstock.lerobot.windows(pack, task["deltas"], images), drop_last=True,
             output="torch", seed=task["seed"])
 
