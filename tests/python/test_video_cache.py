@@ -84,6 +84,13 @@ def test_the_clips_are_those_of_the_disk(server, disk, digest, tmp_path):
     assert epoch_digest(disk, cache=tmp_path / "c") == digest
 
 
+def test_lanes_depend_on_the_size_of_indexes(disk):
+    """A loader has only the index of a block in memory, not its videos."""
+    with penstock.Loader(disk, 4, pipeline="decode | clip 4 2 | center_crop 16", order="block",
+                         memory="24MiB", threads=1) as loader:
+        assert loader.state_dict()["lanes"] == 6
+
+
 def test_each_byte_is_fetched_once(server, digest, tmp_path):
     cache = tmp_path / "cache"
     with penstock.open(ADDRESS, options(server), cache=cache) as pack:
