@@ -346,6 +346,22 @@ TEST(doubling)
     CHECK_INT(pace.limit, 3); /* there is no other number */
 }
 
+/* Requests of the first round are answered together, and connections took no time: the second
+ * round, of as many, brings no more. The third one has twice as many. */
+TEST(doubling_in_bursts)
+{
+    PenPace pace;
+    uint64_t now = SIM_S;
+    pen__pace_init(&pace, 64, now);
+    for (unsigned n = 0; n < 3; n++) {
+        unsigned most = pace.limit;
+        now += 110 * SIM_MS;
+        answers(&pace, most, &now, 0);
+    }
+    CHECK_INT(pace.limit, 64);
+    CHECK_INT(pace.mode, PEN_PACE_FAST);
+}
+
 TEST(told_to_slow_down)
 {
     PenPace pace;
@@ -385,6 +401,7 @@ int main(int argc, char **argv)
     RUN(after_an_outage);
     RUN(little_is_wanted);
     RUN(doubling);
+    RUN(doubling_in_bursts);
     RUN(told_to_slow_down);
     return TEST_END();
 }

@@ -127,10 +127,10 @@ static void classify_trial(PenPace *pace, double rate)
     pace->calm = PEN_MIN(pace->calm * 2, (uint32_t)CALM_MOST);
 }
 
-/* The number has doubled, or nearly. */
+/* The number has doubled, or nearly. What the second round brings was requested before that. */
 static void classify_fast(PenPace *pace, double rate)
 {
-    if (pace->base > 0 && rate < pace->base * FAST_GAIN) {
+    if (pace->base > 0 && pace->begun > pace->from && rate < pace->base * FAST_GAIN) {
         pace->limit = pace->from; /* which brought as much */
         hold(pace, 0);
         return;
