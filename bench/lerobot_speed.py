@@ -32,18 +32,21 @@ from penstock.lab.loaders.workers import Worker, python_for
 
 HERE = places.BENCH / "robot"
 FPS, STORE, PREPARE_SECONDS = 30, "store=110ms", 300
+MORE = 192  # requests at a time
 DELTAS = {"observation.images.top": [-0.1, 0.0], "observation.images.wrist": [0.0],
           "observation.state": [0.0], "action": [i / FPS for i in range(50)]}
 LOADERS = {
     "penstock": {"title": "penstock, videos in place", "module": "ours", "reads": "robot.pen"},
     f"penstock@{STORE}": {"title": f"penstock, copied pack, simulated {STORE}", "module": "ours",
                           "reads": "copy.pen", "storage": STORE},
+    f"penstock-{MORE}@{STORE}": {"title": f"the same, {MORE} requests at a time", "module": "ours",
+                                 "reads": "copy.pen", "storage": STORE, "requests": MORE},
     "lerobot": {"title": "DataLoader + LeRobotDataset, torchcodec (its default)",
                 "module": "theirs", "reads": "robot", "backend": "torchcodec"},
     "lerobot-pyav": {"title": "DataLoader + LeRobotDataset, pyav", "module": "theirs",
                      "reads": "robot", "backend": "pyav"},
 }
-AIMS = [(f"penstock@{STORE}", "penstock", 0.95)]
+AIMS = [(f"penstock@{STORE}", "penstock", 0.95), (f"penstock-{MORE}@{STORE}", "penstock", 0.95)]
 
 
 def options_of():
@@ -110,7 +113,7 @@ class Arm:
     """A loader in a process of its own, for all turns."""
 
     def __init__(self, name, folder, options, stack):
-        loader = {"storage": "warm", "backend": None, **LOADERS[name]}
+        loader = {"storage": "warm", "backend": None, "requests": None, **LOADERS[name]}
         reads = folder / loader["reads"]
         place = stack.enter_context(
             shapes.parse(loader["storage"]).apply([reads, folder / "write.log"]))
@@ -122,9 +125,9 @@ class Arm:
                              HERE / "turn.py", place.words)
         stack.callback(self.worker.stop)
         task = {"address": place.address(reads) if remote else str(reads), "deltas": DELTAS,
-                "backend": loader["backend"], "batch": options.batch, "threads": options.threads,
-                "samples": options.samples, "size": list(map(int, options.size.split("x"))),
-                "seed": 1}
+                "backend": loader["backend"], "requests": loader["requests"],
+                "batch": options.batch, "threads": options.threads, "samples": options.samples,
+                "size": list(map(int, options.size.split("x"))), "seed": 1}
         self.versions = self.worker.ask(PREPARE_SECONDS, do="open", task=task)["versions"]
 
     def turn(self, number):

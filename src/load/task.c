@@ -49,6 +49,7 @@ void pen__task_trim(const PenLoadPlan *plan, PenTask *task, size_t bytes)
     for (uint32_t i = 0; i < plan->n_follows; i++)
         pen__buf_trim(&task->rows[i].kept, bytes);
     pen__buf_trim(&task->rows_read, bytes);
+    pen__buf_trim(&task->values, bytes);
 }
 
 void pen__task_free(const PenLoadPlan *plan, PenTask **task)

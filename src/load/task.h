@@ -87,6 +87,9 @@ typedef struct PenTask {
     PenTaskClip *clips;   /* plan->n_clips of them */
     PenTaskRows *rows;    /* plan->n_follows of them */
     PenBuf rows_read;     /* all rows of a field, of which some are wanted */
+    PenBuf values;        /* [values_offset, ...) of the block: values read with one request */
+    uint64_t values_offset;
+    uint32_t values_bytes; /* wanted there; 0: each value is read by itself */
 } PenTask;
 
 static inline PenStageClock *pen__task_clock(PenTask *task)

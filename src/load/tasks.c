@@ -88,7 +88,7 @@ static void wake_readers(PenTasks *t)
 void pen__tasks_recycle(PenTasks *t, PenTask *task)
 {
     const PenLoadPlan *plan = t->plan;
-    uint64_t n_buffers = plan->n_stored + plan->n_clips + 1;
+    uint64_t n_buffers = plan->n_stored + plan->n_clips + 2; /* rows_read, values */
     pen__tasks_release(t, task);
     pen__task_trim(plan, task, (size_t)(plan->shares.read / 2 / plan->tasks / n_buffers));
     add_idle(t, task);

@@ -165,6 +165,44 @@ def test_a_clip_is_one_request(bucket, tmp_path):
     assert counts["keys"] == {f"{bucket.name}/robot/{FILE}": {"GetObject": 1}}
 
 
+VALUES = ("action", "timestamp", "observation.state")
+
+
+def values(bucket, names):
+    """What the fields of the frames of episode 2 become, and the requests for that."""
+    with penstock.open(bucket.at("r.pen"), storage_options=options(bucket.server)) as pack:
+        bucket.server.control(reset=True)
+        with penstock.Loader(pack, 8, pipeline=dict.fromkeys(names, "ragged 1 at=0"), subset=[2],
+                             frames="length", output="numpy", order="sequential") as loader:
+            rows = zip(*([np.array(value) for value in batch] for batch in loader))
+            found = {name: np.concatenate(row) for name, row in zip(loader.fields, rows)}
+    return found, bucket.server.counts()["total"]
+
+
+def test_values_of_a_sample_are_one_request(bucket, tmp_path):
+    index(bucket, bucket.at("r.pen"), work=tmp_path / "work")
+    together, requests = values(bucket, VALUES)
+    for name in VALUES:
+        alone, as_many = values(bucket, (name,))
+        assert np.array_equal(together[name], alone[name])
+        assert requests == as_many
+
+
+def test_a_damaged_value_is_named(bucket, tmp_path):
+    index(bucket, bucket.at("r.pen"), work=tmp_path / "work")
+    stored = penstock.open(bucket.at("r.pen"), storage_options=options(bucket.server))
+    wrong = stored[2]["action"].tobytes()
+    shard, = (o["Key"] for o in bucket.client.list_objects_v2(
+        Bucket=bucket.name, Prefix="r.pen/")["Contents"] if o["Key"].endswith(".shard"))
+    body = bucket.client.get_object(Bucket=bucket.name, Key=shard)["Body"].read()
+    assert body.count(wrong) == 1
+    bucket.client.put_object(Bucket=bucket.name, Key=shard,
+                             Body=body.replace(wrong, bytes([wrong[0] ^ 1]) + wrong[1:]))
+    assert values(bucket, VALUES[1:])
+    with pytest.raises(penstock.CorruptError, match="action"):
+        values(bucket, VALUES)
+
+
 def test_failing_requests_change_nothing(bucket, tmp_path):
     index(bucket, tmp_path / "a.pen")
     bucket.server.control(chaos="error=0.1,throttle=0.05,cut=0.1,reset=0.05", seed=4)
@@ -246,11 +284,13 @@ def test_how_to_page(server, dataset, tmp_path, monkeypatch):
     for each in words:
         code, _, err = finished(command(bucket, *each))
         assert code == 0, err
-    (code,) = (text for text in re.findall(r"^```python\n(.*?)^```$", page, re.M | re.S)
-               if "s3://" in text)
-    names = {"penstock": penstock}
-    exec(compile(code, "lerobot.md", "exec"), names)
+    names = {"penstock": penstock, "pipeline": PIPELINE}
+    for code in re.findall(r"^```python\n(.*?)^```$", page, re.M | re.S):
+        if "s3://" in code:
+            exec(compile(code, "lerobot.md", "exec"), names)
+    assert next(iter(names["loader"]))
     assert epoch(names["pack"])
+    names["loader"].close()
 
 
 BEFORE_VIDEOS = 6  # requests of the command: info.json twice, a list, tasks, episodes, numbers

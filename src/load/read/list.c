@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/text/utf8.h"
+#include "load/read/values.h"
 #include "pack/format/format.h"
 
 #define WHERE "load/read"
@@ -42,18 +43,12 @@ int pen__list_read(PenTask *task, const PenOutField *f, const PenLocation *at, P
 {
     if (f->list == PEN_LIST_KEY)
         return read_key(task, f, at, reterr);
-    PenSpot spot = {.block = at->block,
-                    .sample = at->in_block,
-                    .field = f->field,
-                    .clock = pen__task_clock(task)};
     PenBlobEntry e = pen__block_blob(&at->block->view, at->in_block, f->field);
     uint8_t *to = pen__task_place(task, f);
     int r = check_length(f, e.bytes, reterr);
     if (r < 0)
         return r;
-    r = pen__pack_read_blob(&spot, &e, to, reterr);
-    if (r == PEN_E_CORRUPT)
-        r = pen__pack_read_blob(&spot, &e, to, reterr);
+    r = pen__values_read(task, f, at, &e, to, reterr);
     if (r < 0)
         return r;
     bool is_text = f->list == PEN_LIST_TEXT || f->list == PEN_LIST_JSON;

@@ -7,6 +7,7 @@
 #include "load/read/clip.h"
 #include "load/read/follow.h"
 #include "load/read/list.h"
+#include "load/read/values.h"
 #include "load/read/window.h"
 #include "ops/sample/orientation.h"
 
@@ -117,6 +118,8 @@ int pen__sample_locate(const PenLoadPlan *plan, PenTask *task, PenLocation *ret,
     }
     if (r < 0)
         pen__location_release(task->to.pack, ret);
+    else
+        pen__values_locate(plan, task, ret);
     return r;
 }
 
@@ -226,7 +229,7 @@ static int read_image(const PenOutField *f, PenTask *task, const PenLocation *at
 int pen__sample_read(const PenLoadPlan *plan, PenTask *task, const PenLocation *at,
                      PenError *reterr)
 {
-    int r = PEN_OK;
+    int r = pen__values_fetch(task, at, reterr);
     task->bytes_read = 0;
     for (uint32_t i = 0; i < plan->n_fields && r == PEN_OK; i++) {
         const PenOutField *f = &task->to.fields[i];

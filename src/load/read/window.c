@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/attr.h"
+#include "load/read/values.h"
 #include "ops/operations/frame_choice.h"
 
 #define WHERE "load/read"
@@ -36,10 +37,6 @@ static void copy_rows(const PenTask *task, const PenOutField *f, const uint8_t *
 
 int pen__window_read(PenTask *task, const PenOutField *f, const PenLocation *at, PenError *reterr)
 {
-    PenSpot spot = {.block = at->block,
-                    .sample = at->in_block,
-                    .field = f->field,
-                    .clock = pen__task_clock(task)};
     PenBlobEntry e = pen__block_blob(&at->block->view, at->in_block, f->field);
     uint64_t n = e.bytes / f->row_bytes;
     if (task->to.ordinal >= n)
@@ -50,9 +47,7 @@ int pen__window_read(PenTask *task, const PenOutField *f, const PenLocation *at,
     task->rows_read.bytes = 0;
     if (e.bytes > SIZE_MAX / 2 || pen__buf_reserve(&task->rows_read, (size_t)e.bytes) < 0)
         return pen__fail_memory(reterr, WHERE, f->name);
-    int r = pen__pack_read_blob(&spot, &e, task->rows_read.data, reterr);
-    if (r == PEN_E_CORRUPT)
-        r = pen__pack_read_blob(&spot, &e, task->rows_read.data, reterr);
+    int r = pen__values_read(task, f, at, &e, task->rows_read.data, reterr);
     if (r < 0)
         return r;
     copy_rows(task, f, task->rows_read.data, n);
