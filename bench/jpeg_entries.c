@@ -142,8 +142,14 @@ static void print_group(const Group *g, uint32_t rounds)
 int main(int argc, char **argv)
 {
     static Group groups[] = {
-        {.name = "4:4:4", .h = 1, .v = 1, .ways = {{4}, {8}, {12}, {16}}},
-        {.name = "4:2:0", .h = 2, .v = 2, .ways = {{2}, {4}, {6}, {8}}},
+        {.name = "4:4:4",
+         .h = 1,
+         .v = 1,
+         .ways = {{.unit = 4}, {.unit = 8}, {.unit = 12}, {.unit = 16}}},
+        {.name = "4:2:0",
+         .h = 2,
+         .v = 2,
+         .ways = {{.unit = 2}, {.unit = 4}, {.unit = 6}, {.unit = 8}}},
     };
     PenDecoder *d = NULL;
     if (argc < 2)

@@ -6,6 +6,7 @@
     ./dev bench simulate check --rate R --first S [--within 0.15] -- PACK OPTIONS...
     ./dev bench simulate check --record build/bench/remote-latency.jsonl [--within 0.15]
                                [-- OPTIONS]
+    ./dev bench simulate worlds [--batches 32,64,256] [-- OPTIONS]
 
 By default the pack has 10^9 samples of 110,000 bytes, 32 in a block. All values are simulated; the
 constants follow the tables. Writes simulate.jsonl and simulate.md in build/bench.
@@ -16,6 +17,10 @@ batch that were measured there. --record reads all of them from `./dev bench rem
 milliseconds per batch from the rate of the local disk, bandwidth from curl, latency from the
 scenario. The first batch from the local disk also takes time to start the process and its threads;
 this time is added to the simulated one. Exit code 1: the results differ by more than --within.
+
+`worlds` prints how often the samples of a pack are fetched, and how many requests each of its
+blocks takes, by the number of ranks and the batch size. Without OPTIONS the pack has 245,760
+samples of 110,000 bytes, and a shuffle buffer of 12,288 samples.
 """
 
 import argparse
@@ -150,13 +155,43 @@ def run_check(args):
     return 1 if far else 0
 
 
+WORLDS = (1, 2, 3, 5, 7, 8, 12, 24, 25, 48, 63, 64, 96, 100, 256, 384, 512, 768, 1000, 1024)
+SMALL = ["--samples", "245760", "--sample-bytes", "110000", "--shuffle-buffer", "12288"]
+
+
+def fetched(options, world, batch):
+    """Unit of a request, bytes / bytes of the samples, requests / blocks. "-": no global batch."""
+    command = [str(places.BUILD / "penstock"), "simulate", *options, "--json", "--nodes", world,
+               "--ranks", 1, "--batch", batch, "--seconds", 1, "--effort", 1]
+    done = subprocess.run([*map(str, command)], check=False, capture_output=True, text=True)
+    if "at least one batch of samples for each rank" in done.stderr:
+        return "-"
+    if done.returncode:
+        raise SystemExit(done.stderr)
+    order = json.loads(done.stdout)["order"]
+    return (f"{order['fetch_unit']} {order['fetched_over_pack']:.3f} "
+            f"{order['requests_per_block']:.2f}")
+
+
+def run_worlds(args):
+    options = args.options or SMALL
+    batches = args.batches.split(",")
+    print(lines_of(("ranks", *(f"batches of {batch}" for batch in batches)), lambda row: row, ()),
+          end="")
+    for world in WORLDS:
+        row = (f"{world:,}", *(fetched(options, world, batch) for batch in batches))
+        print(f"| {' | '.join(row)} |", flush=True)
+    return 0
+
+
 def main():
     given = sys.argv[1:]
     cut = given.index("--") if "--" in given else len(given)
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", nargs="?", choices=("table", "check"), default="table")
+    parser.add_argument("what", nargs="?", choices=("table", "check", "worlds"), default="table")
     parser.add_argument("--nodes", default="1,8,64,512,1000")
+    parser.add_argument("--batches", default="32,64,256")
     parser.add_argument("--effort", type=float, default=60)
     parser.add_argument("--rate", type=float)
     parser.add_argument("--first", type=float)
@@ -166,6 +201,8 @@ def main():
     args.options = given[cut + 1:]
     if args.what == "table":
         return run_table(args)
+    if args.what == "worlds":
+        return run_worlds(args)
     if not args.record and not (args.rate and args.first):
         parser.error("check needs --rate and --first of a real run, or its --record")
     return run_check(args)

@@ -129,7 +129,7 @@ class Cache(Timed):
 
     def epochs(self, place, **more):
         pipeline = "decode | center_crop 160 | tensor u8"
-        with self.penstock.Loader(place, 50, pipeline=pipeline, order="block", threads=THREADS,
+        with self.penstock.Loader(place, 50, pipeline=pipeline, order="shuffle", threads=THREADS,
                                   output="numpy", **more) as loader:
             for _ in range(20):
                 for _ in loader:

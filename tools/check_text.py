@@ -22,6 +22,13 @@ NOT_CODE = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n
 # Characters that cannot be seen or that turn the reading direction.
 HIDDEN = re.compile("[\u00a0\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 MAX_COLUMNS = 100
+# No index has these packages, so anybody could register their names. The name may be on the next
+# line, or in the next one of two strings.
+PACKAGE = re.compile(
+    r"\b(?:pipx?3?|uv|conda|mamba|poetry)\s+(?:pip\s+)?(?:install|download|add)\b"
+    r"(?:[\s#*\"'`]+|(?:[ \t]+[^\s`#]+)*[ \t]+[\"']?)penstock(?:[-_](?:video|lab|ray))?"
+    r"(?:\[[^\]\n]*\])?(?![-\w/*]|\.\w)"
+)
 
 
 def check(path, text):
@@ -40,6 +47,9 @@ def check(path, text):
             found.append(f"{place}: a hidden character")
         if path.endswith((".c", ".h")) and len(line) > MAX_COLUMNS:
             found.append(f"{place}: {len(line)} columns, the limit is {MAX_COLUMNS}")
+    for m in PACKAGE.finditer(text):
+        line = text.count("\n", 0, m.start()) + 1
+        found.append(f"{path}:{line}: {m.group()!r}: name a clone or the path of a wheel")
     if path.endswith((".c", ".h")):
         code = NOT_CODE.sub(lambda m: re.sub(r"[^\n]", " ", m.group()), text)
         for number, line in enumerate(code.split("\n"), 1):
@@ -68,6 +78,7 @@ def tree_files(root):
 
 
 def self_test():
+    pip = "pip install"
     good = f"/* {SPDX} */\n/* system( */ x(\"gets(\"); pen__strcpy(a); b->system(c);\n"
     cases = (
         ("a.c", good, 0),
@@ -79,6 +90,13 @@ def self_test():
         ("a.c", good + "x" * 101 + "\n", 1),
         ("a.md", "x\u200b\n", 1),
         ("a.md", "x\n", 0),
+        ("a.md", pip + " penstock\n", 1),
+        ("a.md", f"`{pip}\n'penstock[lab]' torch`\n", 1),
+        ("a.md", pip + " -q torch penstock-video.\n", 1),
+        ("a.c", good + f'"`{pip} "\n    "penstock-video`"\n', 1),
+        ("a.md", pip + " penstock-*.whl '.[lab]' build/wheels/penstock_video-0.1.0.whl\n", 0),
+        ("a.md", pip + " . torch  # compiles penstock\npenstock pack photos\n", 0),
+        ("a.md", f"`{pip} .` installs penstock\n", 0),
     )
     failed = 0
     for path, text, expected in cases:

@@ -11,9 +11,10 @@
 
 docs/records/NAME.json has the table, the command, the commit, the date and the machine, and, of a
 measurement (figures.py), the load before and after it. In the docs a table is between
-`<!-- record NAME -->` and `<!-- end record -->`; `docs` writes what is between them. While there
-is no such record, the text in the block stays as it is. tools/records.toml has all records. One is
-stale when what it measures has changed since its commit.
+`<!-- record NAME -->` and `<!-- end record -->`; `docs` writes what is between them, with †
+behind the load average if it was over BUSY. While there is no such record, the text in the
+block stays as it is. tools/records.toml has all records. One is stale when what it measures has
+changed since its commit.
 """
 
 import argparse
@@ -32,6 +33,7 @@ import tomllib
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "docs" / "records"
 CHANGES = " and changes"  # of a commit
+BUSY = 0.3  # load average before a run; over it, the figures have a mark
 DOCS = ("README.md", "SECURITY.md", "docs")
 BLOCK = re.compile(r"(<!-- record ([\w-]+) -->\n)(.*?)(<!-- end record -->)", re.S)
 NUMBER = re.compile(r"\d{2,}|\d\.\d")
@@ -143,10 +145,11 @@ def read(name):
 def load_text(record):
     if record.get("load") is None:
         return ""
+    load = f"load average {record['load']}" + (f" († over {BUSY})" if record["load"] > BUSY else "")
     if "load_after" not in record:
-        return f", load average {record['load']} before the run"
+        return f", {load} before the run"
     stolen = f"; the host took {record['stolen']} cores" if record.get("stolen") else ""
-    return (f",\nload average {record['load']} before the run and {record['load_after']} after it, "
+    return (f",\n{load} before the run and {record['load_after']} after it, "
             "other programs used {} and {} cores".format(*record["others"]) + stolen)
 
 
@@ -318,6 +321,9 @@ def self_test(_):
         (load_text({"load": 0.1, "load_after": 1.9, "others": [0.02, 0.01]}),
          ",\nload average 0.1 before the run and 1.9 after it, "
          "other programs used 0.02 and 0.01 cores"),
+        (load_text({"load": 0.31, "load_after": 1, "others": [0, 0]}).split(" before")[0],
+         ",\nload average 0.31 († over 0.3)"),
+        (load_text({"load": 5}), ", load average 5 († over 0.3) before the run"),
         (load_text({"load": 0, "load_after": 1, "others": [0, 0], "stolen": 0.3}).split("; ")[1],
          "the host took 0.3 cores"),
         (with_records(filled, lambda _: record), filled),

@@ -67,7 +67,7 @@ def penstock_loader(task, penstock):
 
     with penstock.Loader(
             task["address"], task["batch"], pipeline=PIPELINE.format(size=task["size"]),
-            order="block", output=task["output"], memory=task["memory"],
+            order="shuffle", output=task["output"], memory=task["memory"],
             return_info=True) as loader:
         for batch in loader:
             info = batch[-1]

@@ -20,8 +20,8 @@ def penstock_reads(task):
     import numpy  # noqa: F401
     import penstock
 
-    loader = penstock.Loader(task["address"], 256, pipeline={"label": "tensor i64"}, order="block",
-                             output="numpy", threads=1)
+    loader = penstock.Loader(task["address"], 256, pipeline={"label": "tensor i64"},
+                             order="shuffle", output="numpy", threads=1)
 
     def one_pass():
         return sum(len(batch[0]) for batch in loader)

@@ -54,6 +54,7 @@ class Stock:
         """What a loader is told; of a turn or of its preparation."""
         keys = ("batch", "size", "short", "transform", "workers", "output", "memory")
         return {**{key: setting[key] for key in keys}, "options": spec.get("options", {}),
+                "shuffle_buffer": setting.get("shuffle_buffer"),
                 "samples": self.samples, "bucket": stores.BUCKET,
                 "pack": str(self.pack), "address": f"s3://{stores.BUCKET}/pack",
                 "names": [f"objects/{i:06}" for i in range(self.objects)],

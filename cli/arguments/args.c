@@ -205,15 +205,21 @@ static int check_mix(const CliArgs *args, PenError *reterr)
                     name, name);
 }
 
-/* Without --mode, videos are stored as frames. */
-static int check_gop(const CliArgs *args, PenError *reterr)
+/* Videos that are kept have no frames that a mode could store. */
+static int check_videos(const CliArgs *args, PenError *reterr)
 {
     const CliValue *v = args->values;
-    return !v[CLI_OPT_GOP].given || v[CLI_OPT_MODE].given
+    int keeps = strcmp(v[CLI_OPT_VIDEO].text, "keep") == 0;
+    if (keeps && v[CLI_OPT_MODE].number != 0)
+        return cli_fail(reterr, PEN_E_INVALID,
+                        "--video keep stores video files as they are, but --mode %s is for "
+                        "frames; leave one of them out",
+                        v[CLI_OPT_MODE].text);
+    return keeps || !v[CLI_OPT_GOP].given
                ? PEN_OK
                : cli_fail(reterr, PEN_E_INVALID,
-                          "--gop needs --mode keep, since videos are stored as frames without it; "
-                          "add --mode keep or leave --gop out");
+                          "--gop needs --video keep, since videos are stored as frames without "
+                          "it; add --video keep or leave --gop out");
 }
 
 /* The options of an analysis do nothing without it. */
@@ -250,7 +256,7 @@ static int check_combinations(const CliArgs *args, PenError *reterr)
     }
     int r = check_mix(args, reterr);
     if (r == PEN_OK)
-        r = check_gop(args, reterr);
+        r = check_videos(args, reterr);
     return r < 0 ? r : check_analyse(args, reterr);
 }
 

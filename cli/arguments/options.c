@@ -31,7 +31,7 @@ const CliOption cli_options[CLI_N_OPTIONS] = {
         .group = CLI_GROUP_COMMON, .commands = IN(EXTRACT),
         .value = "DIR", .required = 1,
         .mistaken = "output dest dir directory",
-        .help = "directory to write to; created if it does not exist (required)"},
+        .help = "directory to write to: an empty or a new one (required)"},
     [CLI_OPT_TO] = {.name = "to", .kind = CLI_ARG_CHOICE,
         .group = CLI_GROUP_COMMON, .commands = IN(EXTRACT),
         .value = "FORMAT", .choices = "folder|webdataset|parquet", .initial = "folder",
@@ -48,11 +48,11 @@ const CliOption cli_options[CLI_N_OPTIONS] = {
     [CLI_OPT_KIND] = {.name = "kind", .kind = CLI_ARG_CHOICE,
         .group = CLI_GROUP_COMMON, .commands = WRITERS,
         .value = "KIND", .choices = "auto|images|frames|videos", .initial = "auto",
-        .mistaken = "type input clips video",
+        .mistaken = "type input clips",
         .help = "what one sample is\n"
                 "images: an image file\n"
                 "frames: a folder of frames, stored as a clip\n"
-                "videos: a video file, decoded by ffmpeg\n"
+                "videos: a video file\n"
                 "auto: detected from the first input; a folder of folders contains images"},
     [CLI_OPT_ROOT] = {.name = "root", .kind = CLI_ARG_TEXT,
         .group = CLI_GROUP_INPUT, .commands = ALL_WRITERS,
@@ -65,6 +65,12 @@ const CliOption cli_options[CLI_N_OPTIONS] = {
         .mistaken = "any-path follow-links",
         .help = "let a list name files outside --root: by absolute paths, by .. or through "
                 "symbolic links"},
+    [CLI_OPT_EXCLUDE] = {.name = "exclude", .kind = CLI_ARG_TEXT,
+        .group = CLI_GROUP_INPUT, .commands = ALL_WRITERS,
+        .value = "PATTERN", .many = 1,
+        .mistaken = "ignore skip",
+        .help = "leave out files and folders of an image folder or prefix whose name matches, such "
+                "as '*.gif' or thumbs, or whose path does, such as 'cat/old*'; repeatable"},
     [CLI_OPT_FPS] = {.name = "fps", .kind = CLI_ARG_RATE,
         .group = CLI_GROUP_INPUT, .commands = WRITERS,
         .value = "F", .max = 1000,
@@ -84,15 +90,21 @@ const CliOption cli_options[CLI_N_OPTIONS] = {
         .instead = "tiles can be read, but are no longer written; use --mode keep (the default) "
                    "or --mode encode",
         .mistaken = "format type",
-        .help = "how to store images\n"
+        .help = "how to store images, and the frames of videos\n"
                 "keep: the source bytes; JPEGs have an index of places at which decoding can "
-                "start, so that parts of an image can be read. Videos are stored as frames in "
-                "JPEG, or, if --mode keep is given, as they are, to be decoded while loading\n"
+                "start, so that parts of an image can be read. Frames of videos become JPEGs\n"
                 "encode: JPEG at --quality, with such an index; or --codec webp\n"
                 "raw: 8-bit pixels; CMYK becomes RGB\n"
                 "mix: a share of the images as in raw, the rest as in keep, or as in encode if "
                 "they are resized\n"
                 "smart: small images as in raw, the rest as in encode"},
+    [CLI_OPT_VIDEO] = {.name = "video", .kind = CLI_ARG_CHOICE,
+        .group = CLI_GROUP_COMMON, .commands = WRITERS,
+        .value = "V", .choices = "frames|keep", .initial = "frames",
+        .mistaken = "videos keep-videos",
+        .help = "how to store videos\n"
+                "frames: as clips of images, decoded by ffmpeg; --mode says how\n"
+                "keep: the source files, to be decoded while loading"},
     [CLI_OPT_CODEC] = {.name = "codec", .kind = CLI_ARG_CHOICE,
         .group = CLI_GROUP_IMAGES, .commands = WRITERS, .modes = M_ENCODE | M_MIX | M_SMART,
         .value = "C", .choices = "jpeg|webp", .initial = "jpeg",
@@ -102,11 +114,11 @@ const CliOption cli_options[CLI_N_OPTIONS] = {
                 "webp: lossy WebP, which is smaller and slower to decode; it has no index and no "
                 "metadata, gray images become RGB, and a side has at most 16383 pixels"},
     [CLI_OPT_GOP] = {.name = "gop", .kind = CLI_ARG_NUMBER,
-        .group = CLI_GROUP_IMAGES, .commands = WRITERS, .modes = M_KEEP,
+        .group = CLI_GROUP_IMAGES, .commands = WRITERS,
         .value = "N", .min = 1, .max = 1000,
         .otherwise = "videos are stored as they are",
         .mistaken = "keyint key-frames keyframes g",
-        .help = "with --mode keep: encode videos again, as H.264 with a key frame every N frames, "
+        .help = "with --video keep: encode videos again, as H.264 with a key frame every N frames, "
                 "at most 1000, so that a clip needs fewer frames to be decoded. Needs an ffmpeg "
                 "with libx264"},
     [CLI_OPT_QUALITY] = {.name = "quality", .kind = CLI_ARG_NUMBER,
@@ -340,7 +352,7 @@ const CliOption cli_options[CLI_N_OPTIONS] = {
     [CLI_OPT_SIM_BLOCK_SAMPLES] = {.name = "block-samples", .kind = CLI_ARG_NUMBER,
         .group = CLI_GROUP_DATASET, .commands = IN(SIMULATE),
         .value = "K", .min = 1, .max = 1u << 20, .initial = "32",
-        .help = "samples per block; one request fetches one block"},
+        .help = "samples per block"},
     [CLI_OPT_SIM_SHARD_BYTES] = {.name = "shard-bytes", .kind = CLI_ARG_BYTES,
         .group = CLI_GROUP_DATASET, .commands = IN(SIMULATE),
         .value = "N", .min = 1, .max = UINT64_MAX - 1, .initial = "512MiB",
@@ -384,16 +396,12 @@ const CliOption cli_options[CLI_N_OPTIONS] = {
         .group = CLI_GROUP_LOADER, .commands = IN(SIMULATE),
         .value = "N", .min = 1, .max = 1024, .initial = "2",
         .help = "batches to prepare in advance"},
-    [CLI_OPT_SIM_LANES] = {.name = "lanes", .kind = CLI_ARG_NUMBER,
+    [CLI_OPT_SIM_BUFFER] = {.name = "shuffle-buffer", .kind = CLI_ARG_NUMBER,
         .group = CLI_GROUP_LOADER, .commands = IN(SIMULATE),
-        .value = "C", .min = 1, .max = UINT32_MAX,
-        .otherwise = "chosen from --memory, the same number for each rank",
-        .help = "lanes of the sample order, all ranks together"},
-    [CLI_OPT_SIM_WINDOW] = {.name = "window", .kind = CLI_ARG_NUMBER,
-        .group = CLI_GROUP_LOADER, .commands = IN(SIMULATE),
-        .value = "W", .min = 1, .max = UINT32_MAX,
-        .otherwise = "chosen from --memory",
-        .help = "blocks of a lane that are shuffled together"},
+        .value = "N", .min = 1, .max = UINT64_C(1) << 48,
+        .otherwise = "1 GiB of the pack, at least 3072",
+        .mistaken = "buffer shuffle lanes window",
+        .help = "samples that are mixed, of all ranks together"},
     [CLI_OPT_SIM_CACHE] = {.name = "cache-bytes", .kind = CLI_ARG_BYTES,
         .group = CLI_GROUP_LOADER, .commands = IN(SIMULATE),
         .value = "N", .min = 1, .max = UINT64_MAX - 1,
@@ -413,7 +421,7 @@ const CliOption cli_options[CLI_N_OPTIONS] = {
         .value = "N", .min = 0, .max = 65536, .initial = "0",
         .mistaken = "concurrency connections",
         .help = "concurrent requests per machine, shared by its ranks; 0 means 512, but at "
-                "most 64 per rank"},
+                "most 256 per rank"},
     [CLI_OPT_SIM_SPREAD] = {.name = "spread", .kind = CLI_ARG_REAL,
         .group = CLI_GROUP_JOB, .commands = IN(SIMULATE),
         .value = "S", .min = 0, .max = 1000000, .initial = "0",

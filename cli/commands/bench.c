@@ -118,7 +118,7 @@ static void fill(CliReport *report, const CliArgs *args, CliRun *run)
 {
     cli_report_text(report, "pack", args->operands[0]);
     cli_report_text(report, "pipeline", run->pipeline);
-    cli_report_text(report, "order", run->settings.order == PEN_ORDER_BLOCK ? "block" : "random");
+    cli_report_text(report, "order", "shuffle");
     cli_report_text(report, "tier", pen_cpu_tier());
     cli_report_number(report, "threads", run->stats.threads);
     cli_report_number(report, "batch", run->settings.batch_size);

@@ -62,12 +62,15 @@ static void fill(CliReport *report, const CliArgs *args, const CliRun *run,
 {
     cli_report_text(report, "pack", args->operands[0]);
     cli_report_text(report, "pipeline", run->pipeline);
-    cli_report_text(report, "order", run->settings.order == PEN_ORDER_BLOCK ? "block" : "random");
+    cli_report_text(report, "order", "shuffle");
     cli_report_number(report, "threads", run->stats.threads);
     cli_report_number(report, "cores", pen_cpu_cores());
     cli_report_number(report, "batch", run->settings.batch_size);
     cli_report_measured(report, "samples_per_second", diagnosis->per_second, NULL);
     cli_report_measured(report, "wait_percent", 100 * diagnosis->wait_share, "%");
+    cli_report_text(report, "fetch_unit", cli_text_fetch_unit(run->stats.fetch_unit));
+    cli_report_size(report, "memory_for_entire_blocks_bytes",
+                    (int64_t)run->stats.memory_wanted_bytes);
     cli_report_measured(report, "memory_copy_mb_per_second", run->stages.copy_bytes / 1e6, "MB/s");
     cli_diagnosis_report(report, diagnosis, 1);
     if (run->consumer > 0)
@@ -89,6 +92,17 @@ static void print_accelerators(const CliRun *run, const Accelerators *a)
            a->count ? cli_text_count(a->count, "accelerator", n) : "one accelerator", ENOUGH);
 }
 
+/* Why a remote pack takes more requests than it has blocks. */
+static void print_fetching(const PenLoaderStats *s)
+{
+    char size[CLI_NUMBER_TEXT];
+    if (s->memory_wanted_bytes)
+        printf("\nThe loader requests %s, because entire blocks do not fit into its memory. They "
+               "do with %s.\n",
+               s->fetch_unit == PEN_FETCH_SAMPLES ? "single samples" : "runs of samples",
+               cli_text_size((double)s->memory_wanted_bytes, size));
+}
+
 static int print_text(const CliRun *run, const PenDiagnosis *diagnosis, const Accelerators *a)
 {
     char text[TEXT_BYTES], n[CLI_NUMBER_TEXT];
@@ -97,6 +111,7 @@ static int print_text(const CliRun *run, const PenDiagnosis *diagnosis, const Ac
     if (run->settings.order == PEN_ORDER_RANDOM && run->stages.samples > 0 &&
         run->stages.per_second[PEN_STAGE_READ_COLD] <= 0)
         fputs("\nThe page cache could not be dropped, so the disk was not measured.\n", stdout);
+    print_fetching(&run->stats);
     if (run->stages.copy_bytes > 0)
         printf("\nMemory bandwidth: %.1f GB/s copied by %s.\n", run->stages.copy_bytes / 1e9,
                cli_text_count(run->stages.threads, "thread", n));

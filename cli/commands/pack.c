@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pack, index, plan, finalise, gc: the commands that write packs. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <penstock/ingest.h>
 
@@ -18,6 +20,7 @@
 
 /* The words of the option table are numbered as the library numbers them; --mode has no tile. */
 _Static_assert(PEN_MODE_TILE == 0 && PEN_MODE_KEEP == 1 && PEN_MODE_ENCODE == 2, "--mode");
+_Static_assert(PEN_VIDEOS_FRAMES == 0 && PEN_VIDEOS_KEEP == 1, "--video");
 _Static_assert(PEN_MODE_RAW == 3 && PEN_MODE_MIX == 4 && PEN_MODE_SMART == 5, "--mode");
 _Static_assert(PEN_ENCODING_JPEG == 0 && PEN_ENCODING_WEBP == 1, "--codec");
 _Static_assert(PEN_INPUT_AUTO == 0 && PEN_INPUT_IMAGES == 1, "--kind");
@@ -34,6 +37,7 @@ typedef struct Run {
     int has_waited;       /* the message is printed once */
     char out[NAME_CAP];
     char bad_report[NAME_CAP + 64];
+    const char **exclude;
     char remote_root[NAME_CAP]; /* of index: what the first remote source is below, or "" */
     PenRemoteSettings remote;
 } Run;
@@ -141,6 +145,20 @@ static void take_remote_root(Run *run)
             parent_of(run->args->operands[i], run->remote_root);
 }
 
+/* The only option of these commands that may be given several times. */
+static int take_exclude(Run *run, PenIngestSettings *s, PenError *reterr)
+{
+    size_t n = run->args->n_items;
+    run->exclude = calloc(n > 0 ? n : 1, sizeof *run->exclude);
+    if (!run->exclude)
+        return cli_fail_memory(reterr);
+    for (size_t i = 0; i < n; i++)
+        run->exclude[i] = run->args->items[i].value.text;
+    s->exclude = run->exclude;
+    s->n_exclude = (uint32_t)n;
+    return PEN_OK;
+}
+
 static void take_settings(Run *run, PenIngestSettings *s)
 {
     const CliValue *v = run->args->values;
@@ -159,7 +177,7 @@ static void take_settings(Run *run, PenIngestSettings *s)
     if (v[CLI_OPT_VIDEO_SECONDS].given)
         s->video_seconds = (uint32_t)v[CLI_OPT_VIDEO_SECONDS].number;
     s->mode = PEN_MODE_KEEP + (int32_t)v[CLI_OPT_MODE].number;
-    s->keep_videos = v[CLI_OPT_MODE].given && s->mode == PEN_MODE_KEEP;
+    s->video = (int32_t)v[CLI_OPT_VIDEO].number;
     if (v[CLI_OPT_GOP].given)
         s->gop = (uint32_t)v[CLI_OPT_GOP].number;
     s->quality = (int32_t)v[CLI_OPT_QUALITY].number;
@@ -240,6 +258,9 @@ static void print_notes(const Run *run, const PenIngestResult *result)
         cli_print_message("resumed: %s of %s samples were already packed",
                           cli_text_number((int64_t)result->n_resumed, a),
                           cli_text_number((int64_t)result->n_added, b));
+    if (result->n_ignored > 0)
+        cli_print_message("%s ignored: not images or videos by the name, hidden, or excluded",
+                          cli_text_count(result->n_ignored, "file", a));
     if (result->n_bad > 0 && task->given)
         cli_print_message("%s left out as broken; finalise lists them",
                           cli_text_count(result->n_bad, "input", a));
@@ -247,6 +268,7 @@ static void print_notes(const Run *run, const PenIngestResult *result)
         print_bad(result->n_bad, run->bad_report);
     for (uint32_t i = 0; i < result->n_missing; i++)
         print_missing(&result->missing[i]);
+    cli_pack_report_decoder(run->out, &result->stats);
     if (run->remote_root[0])
         cli_print_message("the images are read from where they are, so name that place to open "
                           "the pack; try: penstock verify %s --root %s",
@@ -254,6 +276,10 @@ static void print_notes(const Run *run, const PenIngestResult *result)
     if (run->args->command == CLI_PLAN)
         cli_print_message(
             "the plan is complete; run 'penstock pack' with the same arguments and --task I/N");
+    else if (task->given && result->published)
+        cli_print_message("%s: the pack is already complete, so task %s has nothing to do; to pack "
+                          "other data, choose another name",
+                          run->out, task->text);
     else if (task->given)
         cli_print_message("task %s is complete; when all %u tasks are, run 'penstock finalise %s'",
                           task->text, (unsigned)task->second, run->out);
@@ -278,6 +304,7 @@ static void fill_plan(CliReport *report, const Run *run, const PenIngestResult *
 {
     cli_report_text(report, "plan_of", run->out);
     cli_report_number(report, "samples", result->n_samples);
+    cli_report_count(report, "files_ignored", result->n_ignored);
     cli_pack_report_classes(report, result);
     cli_report_number(report, "samples_per_block", result->block_samples);
     cli_report_size(report, "source_bytes", (int64_t)result->stats.source_bytes);
@@ -311,6 +338,8 @@ static int run_ingest(const CliArgs *args,
         return CLI_EXIT_USAGE;
     }
     take_settings(&run, &settings);
+    if (take_exclude(&run, &settings, &error) < 0)
+        return cli_result_error(args, &error);
     cli_splits_warn(args);
     cli_interrupt_install();
     cli_progress_init(&run.progress);
@@ -318,6 +347,7 @@ static int run_ingest(const CliArgs *args,
     uint64_t start_ns = cli_clock_ns();
     int r = call(&settings, &result, &error);
     cli_progress_fini(&run.progress);
+    free(run.exclude);
     if (r == PEN_E_CANCELLED)
         return end_stopped(&run, &error);
     if (r < 0) {
@@ -342,10 +372,40 @@ int cli_plan(const CliArgs *args)
     return run_ingest(args, pen_ingest_plan);
 }
 
+/* Is it a place that packing has written to? Of an object store that is found out later. */
+static int check_place(const char *path, PenError *reterr)
+{
+    struct stat st;
+    char inner[NAME_CAP + 16];
+    static const char *const signs[] = {"manifest", ".work"};
+    if (pen_is_remote(path))
+        return PEN_OK;
+    if (stat(path, &st) != 0)
+        return cli_fail_os(reterr, errno, "%s: expected the directory of a pack", path);
+    if (!S_ISDIR(st.st_mode))
+        return cli_fail(reterr, PEN_E_INVALID,
+                        "%s: not a pack: expected a directory such as NAME.pen, found a file",
+                        path);
+    size_t n = strlen(path);
+    int is_pack = n > 4 && strcmp(path + n - 4, ".pen") == 0;
+    for (size_t i = 0; !is_pack && i < sizeof signs / sizeof *signs; i++) {
+        snprintf(inner, sizeof inner, "%s/%s", path, signs[i]);
+        is_pack = stat(inner, &st) == 0;
+    }
+    if (!is_pack)
+        return cli_fail(reterr, PEN_E_INVALID,
+                        "%s: not a pack: expected a directory such as NAME.pen, found one without "
+                        "'manifest' and '.work'",
+                        path);
+    return PEN_OK;
+}
+
 static int finalise(Run *run, PenIngestResult *ret, PenError *reterr)
 {
     PenIngestSettings settings;
     int r = copy_name(run->args->operands[0], run->out, reterr);
+    if (r == PEN_OK)
+        r = check_place(run->out, reterr);
     if (r < 0)
         return r;
     pen_ingest_settings_init(&settings);
@@ -402,12 +462,17 @@ int cli_gc(const CliArgs *args)
     CliReport report = {0};
     PenRemoteSettings remote;
     char line[256], files[CLI_NUMBER_TEXT], bytes[CLI_NUMBER_TEXT], uploads[CLI_NUMBER_TEXT];
-    const char *pack = args->operands[0];
+    char pack[NAME_CAP];
+    int r = copy_name(args->operands[0], pack, &error);
+    if (r == PEN_OK)
+        r = check_place(pack, &error);
+    if (r < 0)
+        return cli_result_error(args, &error);
     cli_remote_settings(args, &remote);
     const char *work = args->values[CLI_OPT_WORK].text;
-    int r = args->values[CLI_OPT_ABANDON].given
-                ? pen_ingest_gc_all(pack, &remote, work, &result, &error)
-                : pen_ingest_gc_at(pack, &remote, work, &result, &error);
+    r = args->values[CLI_OPT_ABANDON].given
+            ? pen_ingest_gc_all(pack, &remote, work, &result, &error)
+            : pen_ingest_gc_at(pack, &remote, work, &result, &error);
     if (r < 0)
         return cli_result_error(args, &error);
     cli_report_text(&report, "pack", pack);

@@ -50,8 +50,7 @@ static void take_job(const CliValue *v, PenSimSettings *s)
     s->memory_bytes = v[CLI_OPT_SIM_MEMORY].number;
     s->batch_bytes = v[CLI_OPT_SIM_BATCH_BYTES].number;
     s->prefetch = (uint32_t)v[CLI_OPT_SIM_PREFETCH].number;
-    s->lanes = (uint32_t)v[CLI_OPT_SIM_LANES].number;
-    s->window = (uint32_t)v[CLI_OPT_SIM_WINDOW].number;
+    s->shuffle_buffer = v[CLI_OPT_SIM_BUFFER].number;
     s->cache_bytes = v[CLI_OPT_SIM_CACHE].number;
     s->sticky = v[CLI_OPT_SIM_STICKY].given;
     s->epoch = (uint32_t)v[CLI_OPT_SIM_EPOCH].number;
@@ -114,13 +113,18 @@ static void add_order(CliReport *report, const PenSimResult *r)
     cli_report_number(report, "blocks", r->n_blocks);
     cli_report_number(report, "shards", r->n_shards);
     cli_report_size(report, "pack_bytes", (int64_t)r->pack_bytes);
-    cli_report_number(report, "lanes", r->lanes);
-    cli_report_number(report, "blocks_per_window", r->window);
+    cli_report_number(report, "shuffle_buffer", r->shuffle_buffer);
     cli_report_number(report, "batches_per_rank", r->steps);
+    cli_report_text(report, "fetch_unit", cli_text_fetch_unit(r->fetch_unit));
+    if (r->memory_wanted_bytes)
+        cli_report_size(report, "memory_for_entire_blocks_bytes", (int64_t)r->memory_wanted_bytes);
     cli_report_number(report, "blocks_fetched_per_epoch", r->block_fetches);
+    cli_report_number(report, "parts_fetched_per_epoch", r->part_fetches);
+    cli_report_number(report, "block_indexes_fetched_per_epoch", r->index_fetches);
+    cli_report_measured(report, "requests_per_block", r->requests_per_block, NULL);
     cli_report_measured(report, "fetched_over_pack", r->amplification,
                         r->is_exact ? "(exact, from the order)"
-                                    : "(estimated from some of the blocks)");
+                                    : "(estimated from some of the ranks or batches)");
     if (r->second_epoch >= 0)
         cli_report_measured(report, "fetched_over_pack_second_epoch", r->second_epoch, NULL);
     cli_report_close(report);
@@ -163,6 +167,7 @@ static void add_requests(CliReport *report, const PenSimSettings *s, const PenSi
     cli_report_object(report, "requests_simulated");
     cli_report_number(report, "made", r->requests);
     cli_report_number(report, "for_blocks", r->block_requests);
+    cli_report_number(report, "for_block_indexes", r->index_requests);
     cli_report_number(report, "for_shard_indexes", r->tails);
     cli_report_count(report, "cache_hits", r->hits);
     cli_report_number(report, "retries", r->retries);

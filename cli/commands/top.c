@@ -15,9 +15,9 @@
 enum { FRAME_ROWS = 5 }; /* around the table */
 
 static const char nothing[] =
-    "No loaders of this user are running here. A loader appears with its first\n"
-    "batch, unless its process has PENSTOCK_TOP=0 in its environment or runs in\n"
-    "another container.\n";
+    "No loaders of this user are running here. A loader appears when it is opened,\n"
+    "unless its process has PENSTOCK_TOP=0 in its environment or runs in another\n"
+    "container.\n";
 
 static int is_empty(const PenLoaderList *list)
 {

@@ -74,8 +74,8 @@ static void write_line(char *line, size_t cap, const PenVerifyResult *result, do
                  cli_text_count(result->modified_files, "file", samples));
 }
 
-static int end(const CliArgs *args, const Check *check, const PenVerifyResult *result,
-               double seconds)
+static int end(const CliArgs *args, const PenPack *pack, const Check *check,
+               const PenVerifyResult *result, double seconds)
 {
     CliReport report = {0};
     char line[320];
@@ -83,6 +83,7 @@ static int end(const CliArgs *args, const Check *check, const PenVerifyResult *r
     cli_pack_report_found(&report, &check->found);
     write_line(line, sizeof line, result, seconds);
     int code = cli_result_print(args, &report, line);
+    cli_pack_report_decoder(args->operands[0], &pen_pack_info(pack)->stats);
     cli_report_fini(&report);
     return result->problems > 0 ? CLI_EXIT_FAILURE : code;
 }
@@ -110,7 +111,7 @@ static int verify_pack(const CliArgs *args, PenPack *pack)
     else if (r < 0 && (r != PEN_E_CORRUPT || result.problems == 0))
         code = cli_result_error(args, &error);
     else
-        code = end(args, &check, &result, (double)(cli_clock_ns() - start_ns) / 1e9);
+        code = end(args, pack, &check, &result, (double)(cli_clock_ns() - start_ns) / 1e9);
     cli_report_fini(&check.found);
     return code;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "extract/directory.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -11,6 +12,25 @@
 
 #include "output/messages.h"
 
+/* 1 it is, 0 not; -1 with errno. Leaves the descriptor open. */
+static int is_empty(int fd)
+{
+    int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), n = 0;
+    DIR *dir = copy < 0 ? NULL : fdopendir(copy);
+    if (!dir) {
+        if (copy >= 0)
+            close(copy);
+        return -1;
+    }
+    errno = 0;
+    for (const struct dirent *e = readdir(dir); e && !n; e = readdir(dir))
+        n = strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0;
+    int saved = errno;
+    closedir(dir);
+    errno = saved;
+    return n ? 0 : saved ? -1 : 1;
+}
+
 int cli_directory_open(const char *path, CliDirectory *ret, PenError *reterr)
 {
     if (mkdir(path, 0777) != 0 && errno != EEXIST)
@@ -18,6 +38,16 @@ int cli_directory_open(const char *path, CliDirectory *ret, PenError *reterr)
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
         return cli_fail_os(reterr, errno, "%s: cannot open this directory", path);
+    int empty = is_empty(fd), saved = errno;
+    if (empty != 1)
+        close(fd);
+    if (empty < 0)
+        return cli_fail_os(reterr, saved, "%s: cannot list this directory", path);
+    if (!empty)
+        return cli_fail(reterr, PEN_E_EXISTS,
+                        "%s: expected a new or an empty directory, found one with files, which "
+                        "was not changed; extract to another directory",
+                        path);
     *ret = (CliDirectory){.fd = fd, .path = path};
     return PEN_OK;
 }

@@ -15,7 +15,8 @@ typedef struct CliDirectory {
 
 enum { CLI_NAME_CAP = 4096 };
 
-/* Opens the directory, or creates it (its parent must exist). */
+/* Creates the directory (its parent must exist), or opens it if it is empty: otherwise
+ * PEN_E_EXISTS. */
 int cli_directory_open(const char *path, CliDirectory *ret, PenError *reterr);
 void cli_directory_close(CliDirectory *directory);
 

@@ -162,13 +162,12 @@ int cli_run_diagnose(const CliRun *run, PenDiagnosis *ret, PenError *reterr)
 
 /* ---- opening ---- */
 
-/* If entire blocks are read, the order is by blocks, as in penstock.Loader. */
+/* The order is that of penstock.Loader with shuffle=True. */
 static PenLoaderSettings settings_of(const CliArgs *args)
 {
     PenLoaderSettings s;
     pen_loader_settings_init(&s);
-    int by_blocks = args->values[CLI_OPT_CACHE].given || cli_reads_objects(args);
-    s.order = by_blocks ? PEN_ORDER_BLOCK : PEN_ORDER_RANDOM;
+    s.order = PEN_ORDER_SHUFFLE;
     s.pipeline = args->values[CLI_OPT_PIPELINE].text;
     s.batch_size = (uint32_t)args->values[CLI_OPT_BATCH].number;
     s.threads = (int32_t)args->values[CLI_OPT_THREADS].number;

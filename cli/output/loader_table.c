@@ -73,14 +73,16 @@ static void memory_cell(const Loader *l, char ret[CELL])
         snprintf(ret, CELL, "%.0f/%.0fG", used / gib, most / gib);
 }
 
-static void idle_cell(double seconds, char ret[CELL])
+static void idle_cell(const Loader *l, char ret[CELL])
 {
-    if (seconds < 99.5)
-        snprintf(ret, CELL, "idle %.0f s", seconds);
-    else if (seconds < 5970)
-        snprintf(ret, CELL, "idle %.0f m", seconds / 60);
+    /* No pass was begun: the loader is open, and nobody has requested a batch. */
+    const char *word = l->running.batches ? "idle" : "open";
+    if (l->age < 99.5)
+        snprintf(ret, CELL, "%s %.0f s", word, l->age);
+    else if (l->age < 5970)
+        snprintf(ret, CELL, "%s %.0f m", word, l->age / 60);
     else
-        snprintf(ret, CELL, "idle %.0f h", seconds / 3600);
+        snprintf(ret, CELL, "%s %.0f h", word, l->age / 3600);
 }
 
 static void row(const Loader *l, char ret[LINE])
@@ -93,7 +95,7 @@ static void row(const Loader *l, char ret[LINE])
     snprintf(requests, CELL, "%" PRIu32, l->running.requests_in_flight);
     memory_cell(l, memory);
     if (l->idle) {
-        idle_cell(l->age, bottleneck);
+        idle_cell(l, bottleneck);
     } else {
         rate_cell(per_second(l, (double)l->stats.samples), rate);
         rate_cell(per_second(l, (double)l->stats.bytes_read / 1e6), mb);

@@ -4,6 +4,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include <penstock/video.h>
+
+#include "output/messages.h"
+
 void cli_pack_report_id(CliReport *report, const uint8_t id[16])
 {
     char text[33];
@@ -131,6 +135,13 @@ static void add_reasons(CliReport *report, const PenIngestResult *result)
     cli_report_close(report);
 }
 
+void cli_pack_report_decoder(const char *pack, const PenPackStats *stats)
+{
+    PenError error = {0};
+    if (stats->videos && pen_video_available(NULL, &error) < 0)
+        cli_print_message("warning: %s: its videos cannot be loaded here: %s", pack, error.message);
+}
+
 void cli_pack_report_run(CliReport *report, const char *pack, const PenIngestResult *result,
                          double seconds, int in_place)
 {
@@ -144,6 +155,7 @@ void cli_pack_report_run(CliReport *report, const char *pack, const PenIngestRes
     cli_report_count(report, "resumed", result->n_resumed);
     cli_report_count(report, "already_in_pack", result->n_known);
     cli_report_count(report, "broken_inputs_left_out", result->n_bad);
+    cli_report_count(report, "files_ignored", result->n_ignored);
     cli_pack_report_classes(report, result);
     cli_report_rare_list(report, "missing");
     for (uint32_t i = 0; i < result->n_missing; i++)

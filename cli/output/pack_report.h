@@ -20,6 +20,8 @@ void cli_pack_report_parts(CliReport *report, const PenPackStats *stats, uint64_
                            int in_place);
 /* The number of classes, and the first names. */
 void cli_pack_report_classes(CliReport *report, const PenIngestResult *result);
+/* Prints a warning if the pack has videos and this machine has no decoder for them. */
+void cli_pack_report_decoder(const char *pack, const PenPackStats *stats);
 /* The complete report of a packing run; `pack` is its name. */
 void cli_pack_report_run(CliReport *report, const char *pack, const PenIngestResult *result,
                          double seconds, int in_place);

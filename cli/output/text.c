@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include <penstock/loader.h>
+
 static size_t utf8_expected(uint8_t first)
 {
     if (first < 0x80)
@@ -149,4 +151,18 @@ const char *cli_text_time(double seconds, char buf[CLI_NUMBER_TEXT])
         snprintf(buf, CLI_NUMBER_TEXT, "%u h %02u min", (unsigned)(whole / 3600),
                  (unsigned)(whole % 3600 / 60));
     return buf;
+}
+
+const char *cli_text_fetch_unit(uint32_t unit)
+{
+    switch (unit) {
+    case PEN_FETCH_BLOCKS:
+        return "blocks";
+    case PEN_FETCH_RUNS:
+        return "runs";
+    case PEN_FETCH_SAMPLES:
+        return "samples";
+    default:
+        return "none";
+    }
 }

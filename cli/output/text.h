@@ -30,5 +30,7 @@ const char *cli_text_count(uint64_t n, const char *noun, char buf[CLI_NUMBER_TEX
 const char *cli_text_size(double bytes, char buf[CLI_NUMBER_TEXT]);
 /* Seconds as "0.25 s", "46 s", "3 min 20 s", "2 h 05 min". */
 const char *cli_text_time(double seconds, char buf[CLI_NUMBER_TEXT]);
+/* What one request for a remote pack has, a PEN_FETCH_*: "blocks", "runs", "samples" or "none". */
+const char *cli_text_fetch_unit(uint32_t unit);
 
 #endif

@@ -26,7 +26,7 @@ static int load_epoch(PenPack *pack, unsigned long long *ret_samples, PenError *
     PenBatch *batch = NULL;
     PenLoaderSettings settings;
     pen_loader_settings_init(&settings);
-    settings.order = PEN_ORDER_BLOCK; /* reads complete blocks, which suits object stores */
+    settings.order = PEN_ORDER_SHUFFLE; /* mixed, and read with large requests */
     settings.batch_size = 32;
     settings.pipeline = "decode | center_crop 224 | tensor u8 nhwc";
     int r = pen_loader_open(pack, &settings, &loader, error);

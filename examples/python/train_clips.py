@@ -21,7 +21,7 @@ from torch.nn.functional import cross_entropy
 
 def small_net(classes: int) -> nn.Module:
     """Three convolutions over time, height and width, channels last as the batches lie."""
-    torch.manual_seed(0)
+    torch.manual_seed(2)
     layers: list[nn.Module] = []
     for channels_in, channels in ((3, 16), (16, 32), (32, 64)):
         layers += [nn.Conv3d(channels_in, channels, 3, stride=2, padding=1), nn.ReLU()]

@@ -66,6 +66,7 @@ def main() -> None:
         pack,
         batch_size=args.batch_size,
         shuffle=True,
+        last_batch="pad",  # one shape: JAX compiles once, and devices have equal parts
         pipeline=[ops.decode(), ops.random_resized_crop(64), ops.hflip(), ops.tensor("u8")],
         output="jax",
         return_info=True,

@@ -36,7 +36,8 @@ extern "C" {
     XX(E_LIMIT, -13, "over a limit")                                                               \
     XX(E_CANCELLED, -14, "cancelled by the caller")                                                \
     XX(E_CLOSED, -15, "closed, or opened by a parent process")                                     \
-    XX(E_CHANGED, -16, "changed while in use")
+    XX(E_CHANGED, -16, "changed while in use")                                                     \
+    XX(E_DECODE_TIMEOUT, -17, "a video decoder exceeded its time limit")
 
 typedef enum PenStatus {
 #define XX(name, value, text) PEN_##name = (value),

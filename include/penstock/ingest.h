@@ -48,6 +48,13 @@ typedef enum PenEncoding {
     PEN_ENCODING_WEBP = 1  /**< lossy WebP; gray images become RGB */
 } PenEncoding;
 
+/** How videos are stored. */
+typedef enum PenVideos {
+    PEN_VIDEOS_FRAMES = 0, /**< their frames, as JPEGs or as the mode says; the default */
+    PEN_VIDEOS_KEEP = 1    /**< each file as it is, with a table of its packets, to be decoded while
+                              it is loaded */
+} PenVideos;
+
 typedef enum PenPackOrder { PEN_PACK_SHUFFLED = 0, PEN_PACK_SOURCE = 1 } PenPackOrder;
 
 /** What one sample of a folder or a list is. */
@@ -147,12 +154,15 @@ typedef struct PenIngestSettings {
     /** smart: an image whose pixels take at most this many bytes, after it is resized, is stored
      * raw; default 65,536. */
     uint64_t smart_threshold;
-    /** Videos, with PEN_MODE_KEEP: 1 = store each video as it is, with a table of its packets; 0,
-     * the default, = store its frames as JPEGs. Does not apply to other inputs. */
-    int32_t keep_videos;
-    /** With `keep_videos`: encode each video again, as H.264 with a key frame every `gop` frames,
+    /** A PenVideos. PEN_VIDEOS_KEEP needs PEN_MODE_KEEP and inputs that are videos. */
+    int32_t video;
+    /** With PEN_VIDEOS_KEEP: encode each video again, as H.264 with a key frame every `gop` frames,
      * at most 1000; 0, the default, = do not. */
     uint32_t gop;
+    /** Folders and prefixes: `n_exclude` patterns of files and folders to leave out, as fnmatch(3)
+     * compares them: with a name, or, if they contain a slash, with a path below the source. */
+    uint32_t n_exclude;
+    const char *const *exclude;
 } PenIngestSettings;
 
 /** How many class names a result holds, and the size of each with its NUL. A longer name is cut and
@@ -195,6 +205,10 @@ typedef struct PenIngestResult {
     /** finalise: the pack is published, and this is why what the tasks left could not be removed;
      * pen_ingest_gc_all removes it. "" = it was removed. */
     char not_removed[256];
+    /** Files in folders or prefixes that were left out: by their names they are neither images nor
+     * videos, or they are hidden or excluded. Those in hidden and excluded folders do not count.
+     * Tasks find none, because they do not read the folders; the plan does. */
+    uint64_t n_ignored;
 } PenIngestResult;
 
 PEN_API void pen_ingest_settings_init_sized(PenIngestSettings *settings, size_t bytes);
@@ -218,7 +232,8 @@ PEN_NODISCARD PEN_API int pen_ingest_run_sized(const PenIngestSettings *settings
                                                PenIngestResult *ret, size_t ret_bytes,
                                                PenError *reterr);
 /** Packs, and writes the plan if none exists. With n_tasks > 0 it writes the part of its task and
- * does not publish. */
+ * does not publish. If the pack is already published, a task has nothing to do: `published` is 1
+ * and the result describes the pack. */
 PEN_NODISCARD static inline int pen_ingest_run(const PenIngestSettings *settings,
                                                PenIngestResult *ret, PenError *reterr)
 {

@@ -5,10 +5,12 @@
  * One thread at a time may call the functions of a loader, apart from pen_loader_get; any thread
  * may release batches. A loader starts its own threads with its first pass.
  *
- * The content of a batch depends on the pack, the subset, the pipeline, the seed, the epoch and the
- * position only. It does not depend on threads, memory, ranks or restarts. In block order it also
- * depends on lanes and window; without a setting they are chosen from memory_bytes, and the loader
- * state keeps them. */
+ * The order of the samples is a function of the pack, the order, the shuffle buffer, the seed, the
+ * epoch and the choice of samples (subset, weights, frames, mixture), and of nothing else: not of
+ * the batch size, threads, memory, ranks, a cache, or where the pack is. With buckets and with a
+ * token budget it also depends on the size of a global batch: batch size times ranks. Ranks share
+ * each global batch; which of them has which of its samples depends on their number. What a sample
+ * becomes depends on its number, the pipeline, the seed and the epoch. */
 #ifndef PENSTOCK_LOADER_H
 #define PENSTOCK_LOADER_H
 
@@ -81,15 +83,15 @@ typedef struct PenList {
  * pen_batch_unref; the loader then fills the memory again. */
 typedef struct PenBatch {
     uint32_t struct_size; /**< set by the library */
-    uint32_t n_samples;   /**< always the batch size */
+    uint32_t n_samples;   /**< the batch size; fewer, or 0, in a short last batch */
     uint64_t epoch;
     uint64_t position; /**< of its first sample in the order of the epoch, over all ranks */
-    uint32_t n_valid;  /**< n_samples without those that only fill the last batch */
+    uint32_t n_valid;  /**< n_samples without those that only pad the last batch */
     uint32_t n_fields;
     uint32_t n_substituted;  /**< samples that replace broken ones */
     const PenTensor *fields; /**< n_fields tensors */
     const uint64_t *samples; /**< numbers of the samples in the pack, n_samples of them */
-    const uint8_t *valid;    /**< for each sample: 0 = repeated to fill the last batch */
+    const uint8_t *valid;    /**< for each sample: 0 = repeated to pad the last batch */
     void *memory; /**< holds all tensors; a slot of the ring has the same address every time */
     size_t memory_bytes;
     const PenList *lists; /**< n_fields of them; NULL if all fields are tensors */
@@ -108,19 +110,36 @@ typedef struct PenBucketSize {
     uint32_t height, width;
 } PenBucketSize;
 
-/** Block: random within windows of blocks, for disks and object stores. Sticky: as block, and each
- * lane has the same blocks in every epoch, so that the cache of a node is used again. */
-enum { PEN_ORDER_SEQUENTIAL = 0, PEN_ORDER_RANDOM = 1, PEN_ORDER_BLOCK = 2, PEN_ORDER_STICKY = 3 };
+/** Sequential: as stored. Random: all samples are mixed at once; from an object store each is a
+ * request. Shuffle: the samples of many blocks from all over the pack are mixed, as many as
+ * shuffle_buffer, so that blocks are read with large requests; a pack that is not larger is mixed
+ * at once. Sticky: as shuffle, but a rank has the same blocks in every epoch, so that the cache of
+ * a node is used again; exactly so if the number of ranks divides half the blocks in the buffer. */
+enum {
+    PEN_ORDER_SEQUENTIAL = 0,
+    PEN_ORDER_RANDOM = 1,
+    PEN_ORDER_SHUFFLE = 2,
+    PEN_ORDER_STICKY = 3
+};
+/** What becomes of the last step of an epoch if its samples do not fill the batches of all ranks;
+ * with buckets, of the last step of each bucket. The number of steps is the same for every rank.
+ * Short: the samples are divided so that the batches of the ranks differ by at most one sample; a
+ * batch may have no sample. Pad: repeated samples fill the batches. Drop: the step is left out.
+ * Auto: pad if the order is not sequential and there are several ranks; else short. The order of
+ * the samples does not depend on it. */
+enum { PEN_LAST_AUTO = 0, PEN_LAST_SHORT = 1, PEN_LAST_PAD = 2, PEN_LAST_DROP = 3 };
 /** For a broken sample: fail, or load another sample in its place. */
 enum { PEN_BAD_RAISE = 0, PEN_BAD_SUBSTITUTE = 1 };
 
 typedef struct PenLoaderSettings {
     uint32_t struct_size; /**< set by the init function */
     uint32_t batch_size;  /**< samples per batch of this rank; default 256 */
-    const char *pipeline; /**< see ops.h; NULL = all numeric fields and no image */
+    /** See ops.h. NULL, the default: the first image field, or if there is none the first clip
+     * field, with the field "label"; if there is neither, all numeric fields. Images are as they
+     * are stored: a list, if their sizes differ. The size of each is read when the loader opens. */
+    const char *pipeline;
     int32_t order;        /**< PEN_ORDER_*; default PEN_ORDER_SEQUENTIAL */
-    int32_t drop_last;    /**< 1 = drop an incomplete last batch; 0 = fill it with repeated samples,
-                             the default */
+    int32_t last_batch;   /**< PEN_LAST_*; default PEN_LAST_AUTO */
     uint64_t seed;        /**< of the order and of random operations; default 0 */
     uint32_t rank, world; /**< default 0 of 1 */
     /** Loading processes on this machine, which share its cores and its memory. 0, the default =
@@ -132,9 +151,10 @@ typedef struct PenLoaderSettings {
     int32_t threads;
     int32_t io_threads; /**< threads that read; 0 = chosen by the library, the default */
     uint32_t prefetch;  /**< batches that are loaded in advance; 0 = chosen, the default */
-    /** For PEN_ORDER_BLOCK and PEN_ORDER_STICKY; lanes is a multiple of world. 0, the default =
-     * chosen from memory_bytes. */
-    uint32_t lanes, window;
+    /** For PEN_ORDER_SHUFFLE and PEN_ORDER_STICKY: samples that are mixed, rounded up to 3 * 2^k
+     * blocks. 0, the default = as many as 1 GiB of the pack holds, at least 3,072; of kept videos
+     * all. */
+    uint64_t shuffle_buffer;
     uint64_t memory_bytes; /**< limit for batches, prefetched blocks and scratch; default 2 GiB */
     int32_t on_bad;        /**< PEN_BAD_*; default PEN_BAD_RAISE */
     uint32_t stall_ms;     /**< longest wait for a batch; default 300,000 */
@@ -183,8 +203,9 @@ static inline void pen_loader_settings_init(PenLoaderSettings *settings)
     pen_loader_settings_init_sized(settings, sizeof *settings);
 }
 
-/** Checks the settings and prepares a loader; it reads no shard. The loader holds its own reference
- * to the pack, so the caller may close the pack. */
+/** Checks the settings and prepares a loader. It reads no shard, except the sizes of images for
+ * buckets and where there is no pipeline. The loader holds its own reference to the pack, so the
+ * caller may close the pack. */
 PEN_NODISCARD PEN_API int pen_loader_open(PenPack *pack, const PenLoaderSettings *settings,
                                           PenLoader **ret_loader, PenError *reterr);
 /** Stops the threads and releases the loader. Batches that the caller holds stay valid until they
@@ -193,7 +214,9 @@ PEN_API void pen_loader_close(PenLoader **loader);
 
 PEN_API uint64_t pen_loader_len(const PenLoader *loader); /**< batches per epoch, of every rank */
 PEN_API uint64_t pen_loader_samples(const PenLoader *loader); /**< per epoch, over all ranks */
-/** Samples that drop_last leaves out of the current or next epoch, over all ranks. */
+/** PEN_LAST_* of this loader; never PEN_LAST_AUTO. */
+PEN_API int pen_loader_last_batch(const PenLoader *loader);
+/** Samples that PEN_LAST_DROP leaves out of the current or next epoch, over all ranks. */
 PEN_API uint64_t pen_loader_dropped(const PenLoader *loader);
 PEN_API uint64_t pen_loader_epoch(const PenLoader *loader); /**< the current or the next epoch */
 /** Returns the pipeline in its full form. The text is valid until the loader is closed. */
@@ -205,9 +228,9 @@ PEN_API uint32_t pen_loader_fields(const PenLoader *loader); /**< number of fiel
 /** Returns the name of a field, valid until the loader is closed; NULL if there is no such field
  * number. */
 PEN_API const char *pen_loader_field_name(const PenLoader *loader, uint32_t field);
-/** Returns the shape and type of a field in every batch; `data` is NULL. The length of a list is
- * -1: it differs from batch to batch. So do the height and the width of images of different sizes,
- * padded or in a list, and of images that have the size of a bucket. */
+/** Returns the shape and type of a field in every full batch; `data` is NULL. The length of a list
+ * is -1: it differs from batch to batch. So do the height and the width of images of different
+ * sizes, padded or in a list, and of images that have the size of a bucket. */
 PEN_API PenTensor pen_loader_field_tensor(const PenLoader *loader, uint32_t field);
 /** Returns whether a field is a list: a PEN_LIST_*. */
 PEN_API int pen_loader_field_list(const PenLoader *loader, uint32_t field);
@@ -225,6 +248,11 @@ PEN_NODISCARD PEN_API int pen_loader_begin(PenLoader *loader, PenError *reterr);
  * continues after the batch that failed. */
 PEN_NODISCARD PEN_API int pen_loader_next(PenLoader *loader, int timeout_ms, PenBatch **ret_batch,
                                           PenError *reterr);
+/** As pen_loader_next, but the batch does not count as delivered: it stays the next one, and
+ * pen_loader_save does not include it. pen_loader_next then returns it without waiting. So a
+ * program that is interrupted while it converts a batch neither loses it nor reads it again. */
+PEN_NODISCARD PEN_API int pen_loader_peek(PenLoader *loader, int timeout_ms, PenBatch **ret_batch,
+                                          PenError *reterr);
 /** Returns one sample by its number, as a batch of one: number `index` of the subset, or of the
  * pack, with the values that it has in this epoch; of a mixture, the sample at position `index`.
  * The loader must have a batch_size of 1. The call reads and decodes on the calling thread and
@@ -237,6 +265,9 @@ PEN_NODISCARD PEN_API int pen_loader_get(PenLoader *loader, uint64_t epoch, uint
 PEN_API PenBatch *pen_batch_ref(PenBatch *batch);
 /** Releases a reference and sets *batch to NULL; accepts NULL. Any thread may call it. */
 PEN_API void pen_batch_unref(PenBatch **batch);
+
+/** Returns the hash of all that defines the order of this loader: see PenLoaderStats. */
+PEN_API uint64_t pen_loader_order_hash(const PenLoader *loader);
 
 #define PEN_STATE_BYTES 512
 
@@ -293,7 +324,25 @@ typedef struct PenLoaderStats {
     /** CPU time of the stages decode, resample and store, estimated from one sample in 31. If it is
      * less than the time of these stages, their threads waited for a core. */
     uint64_t ns_decode_cpu;
+    /** Of all that defines the order. Loaders of several ranks whose hashes differ would deliver
+     * some samples twice and others never. */
+    uint64_t order_hash;
+    /** What one request for a remote pack has: a PEN_FETCH_*. */
+    uint32_t fetch_unit;
+    uint32_t unused;
+    /** The memory_bytes with which entire blocks would be requested; 0 = they are, or the pack is
+     * not remote. */
+    uint64_t memory_wanted_bytes;
+    uint64_t padded_samples; /**< delivered to pad batches; not among `samples` */
 } PenLoaderStats;
+
+/** How a remote pack is read. The order does not depend on it. */
+enum {
+    PEN_FETCH_NONE = 0,    /**< the pack is not remote, or its videos are read by packets */
+    PEN_FETCH_BLOCKS = 1,  /**< entire blocks */
+    PEN_FETCH_RUNS = 2,    /**< several neighboring samples of a block */
+    PEN_FETCH_SAMPLES = 3, /**< single samples */
+};
 
 PEN_API void pen_loader_stats_sized(const PenLoader *loader, PenLoaderStats *ret, size_t ret_bytes);
 /** Returns the counters of a loader since it was opened; all are 0 in a forked child. */

@@ -24,7 +24,8 @@
  * [vflip]]
  *
  * Without a field name the pipeline is for the first image field (with the operation `clip`, for
- * the first clip field), and batches contain all numeric fields unchanged. */
+ * the first clip field), and the field `label` comes with it as it is stored, if the pack has one.
+ * Batches have no other field of the pack. */
 #ifndef PENSTOCK_OPS_H
 #define PENSTOCK_OPS_H
 

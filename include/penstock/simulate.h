@@ -2,9 +2,9 @@
 /** @file
  * Predicts how a multi-node training job will perform when it reads a pack from an object store.
  *
- * The sample order, the window and the request policy are those of a real job. The network, the
- * store and the training steps are a model with its own clock. The simulation reads at most the
- * manifest of a pack. The same settings give the same result. */
+ * The sample order, what a rank fetches when, and the request policy are those of a real job. The
+ * network, the store and the training steps are a model with its own clock. The simulation reads at
+ * most the manifest of a pack. The same settings give the same result. */
 #ifndef PENSTOCK_SIMULATE_H
 #define PENSTOCK_SIMULATE_H
 
@@ -25,19 +25,19 @@ typedef struct PenSimSettings {
     uint64_t sample_bytes;
     uint64_t shard_bytes; /**< 512 MiB */
     /* The job. */
-    uint32_t nodes, ranks;  /**< nodes: 1; ranks per node: 8 */
-    uint32_t batch;         /**< samples per batch of a rank: 256 */
-    uint32_t prefetch;      /**< batches that are loaded in advance: 2 */
-    uint64_t batch_bytes;   /**< tensor bytes of a batch; 0 = images of 224 x 224 x 3 bytes */
-    double step_ms;         /**< compute time of a rank per batch: 100 */
-    double decode_ms;       /**< time to decode a batch */
-    uint64_t memory_bytes;  /**< of the loader of a rank: 2 GiB */
-    uint32_t lanes, window; /**< of the block order; 0 = chosen from memory_bytes */
-    uint64_t cache_bytes;   /**< cache of a node; 0 = none */
-    int32_t sticky;         /**< 1 = PEN_ORDER_STICKY: lanes keep their blocks in every epoch */
+    uint32_t nodes, ranks;   /**< nodes: 1; ranks per node: 8 */
+    uint32_t batch;          /**< samples per batch of a rank: 256 */
+    uint32_t prefetch;       /**< batches that are loaded in advance: 2 */
+    uint64_t batch_bytes;    /**< tensor bytes of a batch; 0 = images of 224 x 224 x 3 bytes */
+    double step_ms;          /**< compute time of a rank per batch: 100 */
+    double decode_ms;        /**< time to decode a batch */
+    uint64_t memory_bytes;   /**< of the loader of a rank: 2 GiB */
+    uint64_t shuffle_buffer; /**< samples; 0 = 1 GiB of the pack, at least 3,072 */
+    uint64_t cache_bytes;    /**< cache of a node; 0 = none */
+    int32_t sticky;          /**< 1 = PEN_ORDER_STICKY: ranks keep their blocks in every epoch */
     uint64_t seed;
     uint32_t epoch;     /**< the epoch whose start is simulated; the first is 0 */
-    uint32_t in_flight; /**< concurrent requests of a node; 0 = 512, 64 per rank */
+    uint32_t in_flight; /**< concurrent requests of a node; 0 = 512, 256 per rank */
     double spread_s;    /**< time within which the ranks start */
     int32_t opened;     /**< 1 = the clock starts when the manifest has been read */
     /* The network and the store. */
@@ -69,12 +69,16 @@ typedef struct PenSimResult {
     uint32_t struct_size; /**< set by the library */
     /* Computed from the order, not simulated. */
     uint64_t n_samples, n_blocks, n_shards, block_samples, pack_bytes, block_bytes;
-    uint32_t lanes, window;
-    uint64_t steps;         /**< batches of a rank per epoch */
-    uint64_t block_fetches; /**< of all nodes per epoch, without cache hits */
-    double amplification;   /**< bytes fetched per epoch divided by the bytes of all blocks */
-    int32_t is_exact;       /**< 0 = estimated from a part of the blocks */
-    double second_epoch;    /**< amplification of the second epoch with the cache; -1 = no cache */
+    uint64_t shuffle_buffer;      /**< samples that are mixed */
+    uint32_t fetch_unit;          /**< what one request has: PEN_FETCH_* of loader.h */
+    uint64_t memory_wanted_bytes; /**< for requests of entire blocks; 0 = they are, or cannot be */
+    uint64_t steps;               /**< batches of a rank per epoch */
+    /* Requests of all nodes in the first epoch. A cache has what was fetched once. */
+    uint64_t block_fetches, part_fetches, index_fetches; /**< entire blocks; parts; block indexes */
+    double requests_per_block; /**< all of these for the samples of a block */
+    double amplification;      /**< bytes fetched divided by the bytes of the samples delivered */
+    int32_t is_exact;          /**< 0 = estimated from some of the ranks, or of the batches */
+    double second_epoch; /**< amplification of the second epoch with the cache; -1 = no cache */
     /* Simulated. */
     double seconds;                              /**< simulated time */
     uint32_t followed;                           /**< nodes that were simulated */
@@ -88,9 +92,10 @@ typedef struct PenSimResult {
     double prefix_per_s, prefix_peak_per_s; /**< requests per prefix: mean; highest in a second */
     double manifest_peak_per_s;             /**< requests for the manifest: highest in a second */
     uint64_t requests;                      /**< all */
-    uint64_t block_requests;                /**< for blocks */
+    uint64_t block_requests;                /**< for blocks and parts of them */
+    uint64_t index_requests;                /**< for block indexes */
     uint64_t tails;                         /**< for shard indexes */
-    uint64_t hits;                          /**< blocks from the cache */
+    uint64_t hits;                          /**< blocks and parts of them from the cache */
     uint64_t retries, hedges, hedges_won, throttles, failures;
     uint64_t memory_bytes, memory_room; /**< blocks of a rank: most held; limit */
     double requests_per_epoch, dollars_per_epoch, dollars_per_million;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file
- * The decoder of kept videos: a plug-in that is opened when the first video is decoded.
+ * The decoder of kept videos: a plug-in that is opened when the first loader of videos is.
  *
  * penstock itself contains no video decoder. The plug-in libpenstock-video.so.0 is built with
  * -Dvideo=enabled and uses libavcodec. Programs need only the first two functions here. The rest is

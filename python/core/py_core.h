@@ -22,7 +22,7 @@
 
 typedef struct CoreState {
     PyObject *make_error; /* penstock._error.make */
-    PyTypeObject *pack, *writer, *loader, *batch, *tensor, *trace;
+    PyTypeObject *pack, *writer, *loader, *batch, *tensor, *trace, *pass;
 } CoreState;
 
 /* py_error.c: an exception for an error, or NULL with another one. */
@@ -47,6 +47,8 @@ int core_set(PyObject *dict, const char *key, PyObject *value);
 
 /* py_stats.c: the counters of a loader as a dict; times are in seconds. */
 PyObject *core_loader_stats(const PenLoaderStats *stats, double transform_seconds);
+/* 16 hexadecimal digits. */
+PyObject *core_hash(uint64_t hash);
 PyObject *core_loader_report(const PenLoaderStats *stats, PenRunFacts *facts,
                              double transform_seconds);
 
@@ -109,8 +111,8 @@ void core_pack_leave(CorePack *self);
 CoreRemote *core_pack_remote(CorePack *self);
 
 /* py_mix.c: the loader of a mixture, from a tuple; -1 with an exception. */
-int core_mix_open(CoreState *state, PyObject *mix, const PenLoaderSettings *settings,
-                  PenLoader **ret);
+int core_mix_open(CoreState *state, CoreRemote *remote, PyObject *mix,
+                  const PenLoaderSettings *settings, PenLoader **ret);
 
 /* py_batch.c: takes over the lease, also when it fails. */
 PyObject *core_batch_new(CoreState *state, PenBatch *batch);
@@ -145,6 +147,6 @@ PyObject *core_ops(PyObject *module, PyObject *unused);
 PyObject *core_pipeline_check(PyObject *module, PyObject *text);
 
 extern PyType_Spec core_pack_spec, core_writer_spec, core_loader_spec, core_batch_spec,
-    core_tensor_spec, core_trace_spec;
+    core_tensor_spec, core_trace_spec, core_pass_spec;
 
 #endif

@@ -15,7 +15,9 @@ typedef struct CoreLoader {
     pid_t pid;
     uint32_t stall_ms;
     uint64_t pass;      /* counts passes that were begun or ended */
-    int is_used;        /* the pass has given something */
+    uint64_t ended;     /* the last pass whose end was reached; 0 = none */
+    int is_used;        /* the pass has delivered a batch or an error */
+    int is_peeked;      /* next() has returned a batch that was not delivered */
     uint32_t queued;    /* threads that wait for the lock; guarded by the GIL */
     uint32_t users;     /* threads that load single samples; guarded by the GIL */
     CoreRemote *remote; /* the pack's */
@@ -27,26 +29,27 @@ typedef struct Given { /* of the arguments, in the types that the parser wants *
     CorePack *pack;
     PyObject *mix; /* NULL or None: of this pack alone */
     Py_buffer subset, weights, buckets, lengths, frames;
-    unsigned long long seed, memory, max_bad, first, count;
+    unsigned long long seed, shuffle_buffer, memory, max_bad, first, count;
 } Given;
 
 static int parse(CoreState *state, PyObject *args, PyObject *kwargs, Given *g, PenLoaderSettings *s)
 {
     static char *names[] = {
-        "pack",    "pipeline", "batch_size", "order",    "drop_last", "seed",   "rank",
-        "world",   "threads",  "io_threads", "prefetch", "lanes",     "window", "memory",
-        "on_bad",  "stall_ms", "max_bad",    "subset",   "first",     "count",  "keep_slots",
-        "weights", "mix",      "buckets",    "tokens",   "lengths",   "frames", NULL};
+        "pack",     "pipeline", "batch_size", "order",    "last_batch",     "seed",       "rank",
+        "world",    "threads",  "io_threads", "prefetch", "shuffle_buffer", "memory",     "on_bad",
+        "stall_ms", "max_bad",  "subset",     "first",    "count",          "keep_slots", "weights",
+        "mix",      "buckets",  "tokens",     "lengths",  "frames",         NULL};
     PyObject *subset, *weights = Py_None, *buckets = Py_None, *lengths = Py_None;
     PyObject *frames = Py_None;
     if (!PyArg_ParseTupleAndKeywords(
-            args, kwargs, "O!zIipKIIiiIIIKiIKOKKp|OOOIOO", names, state->pack, &g->pack,
-            &s->pipeline, &s->batch_size, &s->order, &s->drop_last, &g->seed, &s->rank, &s->world,
-            &s->threads, &s->io_threads, &s->prefetch, &s->lanes, &s->window, &g->memory,
-            &s->on_bad, &s->stall_ms, &g->max_bad, &subset, &g->first, &g->count, &s->keep_slots,
-            &weights, &g->mix, &buckets, &s->tokens, &lengths, &frames))
+            args, kwargs, "O!zIiiKIIiiIKKiIKOKKp|OOOIOO", names, state->pack, &g->pack,
+            &s->pipeline, &s->batch_size, &s->order, &s->last_batch, &g->seed, &s->rank, &s->world,
+            &s->threads, &s->io_threads, &s->prefetch, &g->shuffle_buffer, &g->memory, &s->on_bad,
+            &s->stall_ms, &g->max_bad, &subset, &g->first, &g->count, &s->keep_slots, &weights,
+            &g->mix, &buckets, &s->tokens, &lengths, &frames))
         return -1;
     s->seed = g->seed;
+    s->shuffle_buffer = g->shuffle_buffer;
     s->memory_bytes = g->memory;
     s->max_bad = g->max_bad;
     s->first = g->first;
@@ -76,21 +79,25 @@ static int parse(CoreState *state, PyObject *args, PyObject *kwargs, Given *g, P
 
 static int open_loader(CoreLoader *self, CorePack *from, PyObject *mix, const PenLoaderSettings *s)
 {
-    if (mix && mix != Py_None) {
-        self->remote = core_remote_ref(core_pack_remote(from));
-        return core_mix_open(core_state((PyObject *)self), mix, s, &self->loader);
-    }
+    CoreState *state = core_state((PyObject *)self);
+    self->remote = core_remote_ref(core_pack_remote(from));
+    if (mix && mix != Py_None)
+        return core_mix_open(state, self->remote, mix, s, &self->loader);
     PenError error = {0};
-    int r;
+    CoreWait wait; /* sizes of images may be read */
     PenPack *pack = core_pack_enter(from);
     if (!pack)
         return -1;
-    Py_BEGIN_ALLOW_THREADS r = pen_loader_open(pack, s, &self->loader, &error);
-    Py_END_ALLOW_THREADS core_pack_leave(from);
-    self->remote = core_remote_ref(core_pack_remote(from));
+    core_wait_begin(&wait);
+    int r = pen_loader_open(pack, s, &self->loader, &error);
+    core_wait_end(&wait);
     if (r < 0)
-        core_raise(core_state((PyObject *)self), &error);
-    return r < 0 ? -1 : 0;
+        core_remote_raise(state, self->remote, &wait, &error);
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace); /* leaving may run other code */
+    core_pack_leave(from);
+    PyErr_Restore(type, value, trace);
+    return r < 0 || wait.raised ? -1 : 0;
 }
 
 static PyObject *loader_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
@@ -221,6 +228,17 @@ static PyObject *loader_dropped(CoreLoader *self, PyObject *unused)
     return PyLong_FromUnsignedLongLong(n);
 }
 
+static PyObject *loader_last_batch(CoreLoader *self, PyObject *unused)
+{
+    (void)unused;
+    PenLoader *loader = enter(self);
+    if (!loader)
+        return NULL;
+    int last_batch = pen_loader_last_batch(loader);
+    leave(self);
+    return PyLong_FromLong(last_batch);
+}
+
 static PyObject *loader_epoch(CoreLoader *self, PyObject *unused)
 {
     (void)unused;
@@ -332,6 +350,8 @@ static PyObject *loader_set_epoch(CoreLoader *self, PyObject *args)
     PenLoader *loader = enter(self);
     if (!loader)
         return NULL;
+    if (epoch != pen_loader_epoch(loader))
+        self->is_peeked = 0;
     Py_BEGIN_ALLOW_THREADS r = pen_loader_set_epoch(loader, epoch, &error);
     Py_END_ALLOW_THREADS;
     if (self->is_used) /* else it becomes a pass of this epoch */
@@ -384,7 +404,7 @@ static PyObject *loader_begin(CoreLoader *self, PyObject *unused)
     if (!done)
         return NULL;
     Py_DECREF(done);
-    self->is_used = 0;
+    self->is_used = self->is_peeked = 0;
     return PyLong_FromUnsignedLongLong(self->pass);
 }
 
@@ -409,14 +429,20 @@ static int wait_slice(CoreLoader *self, uint64_t pass, int64_t left_ms, PenBatch
     PenLoader *loader = enter_pass(self, pass);
     if (!loader)
         return -1;
-    Py_BEGIN_ALLOW_THREADS *ret_r = pen_loader_next(loader, slice, ret_batch, error);
-    Py_END_ALLOW_THREADS;
-    self->is_used |= *ret_r != PEN_E_TIMEOUT;
+    *ret_r = PEN_END;
+    if (self->ended != pass) { /* else the library would begin the next epoch */
+        Py_BEGIN_ALLOW_THREADS *ret_r = pen_loader_peek(loader, slice, ret_batch, error);
+        Py_END_ALLOW_THREADS;
+    }
+    if (*ret_r == PEN_END)
+        self->ended = pass;
+    self->is_peeked = *ret_r == PEN_OK;
+    self->is_used |= *ret_r != PEN_E_TIMEOUT && *ret_r != PEN_OK;
     leave(self);
     return 0;
 }
 
-/* A batch of this pass, or None at its end. */
+/* A batch of this pass, or None at its end. It is the same one until deliver() is called. */
 static PyObject *loader_next(CoreLoader *self, PyObject *args)
 {
     PenError error = {0};
@@ -439,6 +465,49 @@ static PyObject *loader_next(CoreLoader *self, PyObject *args)
         if (pause_wait(self) < 0)
             return NULL;
     }
+}
+
+/* The batch of next() is delivered. After another pass has begun, or the loader was closed, there
+ * is none. */
+static int count_batch(CoreLoader *self, uint64_t pass, PenError *reterr)
+{
+    PenBatch *batch = NULL;
+    int r = PEN_OK;
+    if (self->pid != getpid())
+        return PEN_OK;
+    take_lock(self);
+    if (self->loader && self->pass == pass && self->is_peeked) {
+        r = pen_loader_next(self->loader, 0, &batch, reterr); /* it does not wait */
+        pen_batch_unref(&batch);
+        self->is_peeked = 0;
+        self->is_used = 1;
+    }
+    leave(self);
+    return r;
+}
+
+/* deliver(pass[, function, argument]): the function is called afterwards. It is one of C, so that
+ * no handler of a signal is called in between. */
+static PyObject *loader_deliver(CoreLoader *self, PyObject *args)
+{
+    unsigned long long pass;
+    PyObject *function = NULL, *argument = NULL;
+    PenError error = {0};
+    if (!PyArg_ParseTuple(args, "K|OO", &pass, &function, &argument))
+        return NULL;
+    if (count_batch(self, pass, &error) < 0)
+        return core_raise(core_state((PyObject *)self), &error);
+    return function ? PyObject_CallFunctionObjArgs(function, argument, NULL) : Py_NewRef(Py_None);
+}
+
+/* Raises if the pass has ended or the loader was closed. */
+static PyObject *loader_check(CoreLoader *self, PyObject *args)
+{
+    unsigned long long pass;
+    if (!PyArg_ParseTuple(args, "K", &pass) || !enter_pass(self, pass))
+        return NULL;
+    leave(self);
+    Py_RETURN_NONE;
 }
 
 /* A batch of one sample, by number. Threads that call it do not wait for each other. */
@@ -482,6 +551,18 @@ static PyObject *loader_save(CoreLoader *self, PyObject *unused)
     int r = pen_loader_save(loader, buf, &error);
     leave(self);
     return r < 0 ? core_raise(core_state((PyObject *)self), &error) : core_text(buf);
+}
+
+/* 16 hexadecimal digits, as a state has them. */
+static PyObject *loader_order_hash(CoreLoader *self, PyObject *unused)
+{
+    (void)unused;
+    PenLoader *loader = enter(self);
+    if (!loader)
+        return NULL;
+    uint64_t hash = pen_loader_order_hash(loader);
+    leave(self);
+    return core_hash(hash);
 }
 
 typedef struct Saved {
@@ -581,6 +662,7 @@ static PyMethodDef methods[] = {
     {"len", (PyCFunction)loader_len, METH_NOARGS, NULL},
     {"samples", (PyCFunction)loader_samples, METH_NOARGS, NULL},
     {"dropped", (PyCFunction)loader_dropped, METH_NOARGS, NULL},
+    {"last_batch", (PyCFunction)loader_last_batch, METH_NOARGS, NULL},
     {"epoch", (PyCFunction)loader_epoch, METH_NOARGS, NULL},
     {"pipeline", (PyCFunction)loader_pipeline, METH_NOARGS, NULL},
     {"warning", (PyCFunction)loader_warning, METH_NOARGS, NULL},
@@ -589,8 +671,11 @@ static PyMethodDef methods[] = {
     {"set_epoch", (PyCFunction)loader_set_epoch, METH_VARARGS, NULL},
     {"begin", (PyCFunction)loader_begin, METH_NOARGS, NULL},
     {"next", (PyCFunction)loader_next, METH_VARARGS, NULL},
+    {"deliver", (PyCFunction)loader_deliver, METH_VARARGS, NULL},
+    {"check", (PyCFunction)loader_check, METH_VARARGS, NULL},
     {"get", (PyCFunction)loader_get, METH_VARARGS, NULL},
     {"save", (PyCFunction)loader_save, METH_NOARGS, NULL},
+    {"order_hash", (PyCFunction)loader_order_hash, METH_NOARGS, NULL},
     {"restore", (PyCFunction)loader_restore, METH_VARARGS, NULL},
     {"stats", (PyCFunction)loader_stats, METH_VARARGS, NULL},
     {"report", (PyCFunction)loader_report, METH_VARARGS, NULL},

@@ -52,18 +52,22 @@ static void leave_all(Mixture *m)
     PyBuffer_Release(&m->starts);
 }
 
-int core_mix_open(CoreState *state, PyObject *mix, const PenLoaderSettings *settings,
-                  PenLoader **ret)
+int core_mix_open(CoreState *state, CoreRemote *remote, PyObject *mix,
+                  const PenLoaderSettings *settings, PenLoader **ret)
 {
     PenError error = {0};
+    CoreWait wait = {.raised = 0}; /* sizes of images may be read */
     Mixture m = {0};
     int r = parse(mix, &m);
     if (r == 0)
         r = enter_all(state, &m);
     if (r == 0) {
-        Py_BEGIN_ALLOW_THREADS r = pen_loader_open_mix(&m.settings, settings, ret, &error);
-        Py_END_ALLOW_THREADS if (r < 0) core_raise(state, &error);
+        core_wait_begin(&wait);
+        r = pen_loader_open_mix(&m.settings, settings, ret, &error);
+        core_wait_end(&wait);
+        if (r < 0)
+            core_remote_raise(state, remote, &wait, &error);
     }
     leave_all(&m);
-    return r < 0 ? -1 : 0;
+    return r < 0 || wait.raised ? -1 : 0;
 }

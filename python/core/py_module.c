@@ -60,6 +60,15 @@ static PyObject *video_use(PyObject *module, PyObject *path)
     Py_RETURN_NONE;
 }
 
+static PyObject *video_check(PyObject *module, PyObject *none)
+{
+    PenError error;
+    (void)none;
+    if (pen_video_available(NULL, &error) < 0)
+        return core_raise(PyModule_GetState(module), &error);
+    Py_RETURN_NONE;
+}
+
 static int add_type(PyObject *module, PyType_Spec *spec, PyTypeObject **ret)
 {
     PyObject *type = PyType_FromModuleAndSpec(module, spec, NULL);
@@ -84,7 +93,8 @@ static int exec_module(PyObject *module)
         add_type(module, &core_loader_spec, &state->loader) < 0 ||
         add_type(module, &core_batch_spec, &state->batch) < 0 ||
         add_type(module, &core_tensor_spec, &state->tensor) < 0 ||
-        add_type(module, &core_trace_spec, &state->trace) < 0)
+        add_type(module, &core_trace_spec, &state->trace) < 0 ||
+        add_type(module, &core_pass_spec, &state->pass) < 0)
         return -1;
     return 0;
 }
@@ -99,6 +109,7 @@ static int traverse_module(PyObject *module, visitproc visit, void *arg)
     Py_VISIT(state->batch);
     Py_VISIT(state->tensor);
     Py_VISIT(state->trace);
+    Py_VISIT(state->pass);
     return 0;
 }
 
@@ -112,6 +123,7 @@ static int clear_module(PyObject *module)
     Py_CLEAR(state->batch);
     Py_CLEAR(state->tensor);
     Py_CLEAR(state->trace);
+    Py_CLEAR(state->pass);
     return 0;
 }
 
@@ -127,6 +139,7 @@ static PyMethodDef methods[] = {
     {"end_wait", core_end_wait, METH_NOARGS,
      "Wait until remaining threads have released their resources."},
     {"video_use", video_use, METH_O, "Choose the decoder of kept videos by its path."},
+    {"video_check", video_check, METH_NOARGS, "Raise if the decoder of kept videos is missing."},
     {"main", run_main, METH_O, "Run the command line with these arguments."},
     {NULL, NULL, 0, NULL},
 };

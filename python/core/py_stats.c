@@ -2,6 +2,9 @@
 /* The counters of a loader, by the names of docs/reference/counters.md. */
 #include "py_core.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+
 static int add_all(PyObject *dict, const PenLoaderStats *stats)
 {
     for (int i = 0; pen_stat_name(i); i++) {
@@ -26,6 +29,21 @@ static PyObject *list_buckets(const PenLoaderStats *s)
     return list;
 }
 
+PyObject *core_hash(uint64_t hash)
+{
+    char digits[17];
+    snprintf(digits, sizeof digits, "%016" PRIx64, hash);
+    return PyUnicode_FromString(digits);
+}
+
+/* "blocks", "runs" or "samples", or None. */
+static PyObject *fetch_unit(uint32_t unit)
+{
+    static const char *const names[] = {
+        [PEN_FETCH_BLOCKS] = "blocks", [PEN_FETCH_RUNS] = "runs", [PEN_FETCH_SAMPLES] = "samples"};
+    return Py_BuildValue("z", unit < sizeof names / sizeof *names ? names[unit] : NULL);
+}
+
 static int diagnose(const PenLoaderStats *stats, PenRunFacts *facts, double transform_seconds,
                     PenDiagnosis *ret)
 {
@@ -47,7 +65,9 @@ PyObject *core_loader_stats(const PenLoaderStats *stats, double transform_second
     PyObject *dict = PyDict_New();
     if (dict &&
         (add_all(dict, stats) < 0 || core_set(dict, "wait_buckets", list_buckets(stats)) < 0 ||
-         core_set(dict, "bottleneck", PyUnicode_FromString(found.bottleneck)) < 0))
+         core_set(dict, "bottleneck", PyUnicode_FromString(found.bottleneck)) < 0 ||
+         core_set(dict, "order_hash", core_hash(stats->order_hash)) < 0 ||
+         core_set(dict, "fetch_unit", fetch_unit(stats->fetch_unit)) < 0))
         Py_CLEAR(dict);
     return dict;
 }

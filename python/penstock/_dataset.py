@@ -92,7 +92,8 @@ class Dataset:
         self._functions = _functions(self._ops, self.seed, self.pack)
         self._epoch = _Epoch()
         self._opened = os.getpid(), self._open()
-        self.fields, self._lists = _loader.describe(self._opened[1], self.output)
+        self._fields = _loader.describe(self._opened[1], self.output)
+        self.fields = tuple(field.name for field in self._fields)
         self._output = _loader.make_output(self.output, False, 0)
 
     def _open(self) -> _core.Loader:
@@ -101,15 +102,14 @@ class Dataset:
             pipeline=self._text,
             batch_size=1,
             order=0,
-            drop_last=False,
+            last_batch=0,
             seed=self.seed,
             rank=0,
             world=1,
             threads=1,
             io_threads=1,
             prefetch=0,
-            lanes=0,
-            window=0,
+            shuffle_buffer=0,
             memory=self._memory,
             on_bad=0,
             stall_ms=300_000,
@@ -154,7 +154,7 @@ class Dataset:
         dataset[epoch, i]."""
         epoch, i = self._place(index)
         batch = self._handle().get(epoch, i)
-        items = _loader.items(batch, self._lists, self._output)
+        items = _loader.items(batch, self._fields, self._output)
         values = {name: item[0] for name, item in zip(self.fields, items)}
         if self._functions is not None:
             values = self._functions.sample(values, epoch, i, 0)

@@ -156,6 +156,13 @@ class ChangedError(Error):
     status = -16
 
 
+class DecodeTimeoutError(Error, builtins.TimeoutError):
+    """A video decoder exceeded its time limit. `on_bad="substitute"` does not apply to it."""
+
+    status = -17
+    _errno = errno.ETIMEDOUT
+
+
 KINDS: dict[int, type[Error]] = {kind.status: kind for kind in Error.__subclasses__()}
 
 

@@ -18,6 +18,7 @@ from . import (
     _buckets,
     _cache,
     _check,
+    _compare,
     _core,
     _dist,
     _frames,
@@ -36,8 +37,10 @@ from ._mix import Mix
 from ._pack import Pack, Preload
 from ._ragged import Ragged
 
-_ORDERS = {"sequential": 0, "random": 1, "block": 2, "sticky": 3}
+_ORDERS = {"sequential": 0, "random": 1, "shuffle": 2, "sticky": 3}
+_LAST_BATCH = {"short": 1, "pad": 2, "drop": 3}  # 0: as the library chooses
 _ON_BAD = {"raise": 0, "substitute": 1}
+_TEXTS = ("pack", "pipeline", "subset", "hash")  # of a state: hexadecimal, even if all are decimal
 _OUTPUTS = ("torch", "numpy", "dlpack", "jax")
 
 # Arguments of torch.utils.data.DataLoader that Loader does not have, and what to use instead.
@@ -46,7 +49,7 @@ _REPLACED = {
     "collate_fn": "the loader collates batches itself; transform= is called with each batch",
     "worker_init_fn": "there are no worker processes; seed= controls all randomness",
     "sampler": "use order=, subset=, weights= and seed=; the loader splits samples across ranks",
-    "batch_sampler": "use batch_size=, order=, subset= and drop_last=",
+    "batch_sampler": "use batch_size=, order=, subset= and last_batch=",
     "persistent_workers": "threads live as long as the loader",
     "prefetch_factor": "use prefetch=, the number of batches to prefetch",
     "generator": "use seed=",
@@ -97,6 +100,7 @@ class BatchInfo(NamedTuple):
     substituted  number of samples that replace bad samples
     bucket       number of the bucket in buckets=; None without buckets
     length       length of the step, of those in lengths=; None without a token budget
+    order_hash   16 hexadecimal digits of all that defines the order: state_dict()["hash"]
     """
 
     samples: Any
@@ -107,6 +111,7 @@ class BatchInfo(NamedTuple):
     substituted: int
     bucket: int | None = None
     length: int | None = None
+    order_hash: str = ""
 
 
 class BadSample(NamedTuple):
@@ -162,7 +167,7 @@ def _jax_output() -> _Output:
         from jax.dlpack import from_dlpack
     except ImportError:
         raise ModuleNotFoundError(
-            "output='jax' needs JAX: pip install penstock[jax], or use output='numpy' or 'dlpack'"
+            "output='jax' needs JAX: pip install jax, or use output='numpy' or 'dlpack'"
         ) from None
     # The array holds the slot until JAX has no more use for it, computations in flight included.
     return _Plain(from_dlpack)
@@ -190,8 +195,16 @@ def make_output(output: str, pin_memory: bool, slots_limit: int) -> _Output:
     return _numpy_output() if output == "numpy" else _Plain(None)
 
 
-def describe(core: _core.Loader, output: str) -> tuple[tuple[str, ...], list[str | None]]:
-    """The names of the fields, and which of them are lists. Warns about what the library does."""
+class Field(NamedTuple):
+    """A field of the batches."""
+
+    number: int
+    name: str
+    kind: str | None  # of a list
+
+
+def describe(core: _core.Loader, output: str) -> list[Field]:
+    """The fields of the batches. Warns about what the library does."""
     warning = core.warning()
     if warning is not None:
         warnings.warn(f"penstock: {warning}", stacklevel=3)
@@ -202,14 +215,19 @@ def describe(core: _core.Loader, output: str) -> tuple[tuple[str, ...], list[str
             f"pipeline: {bf16[0]}: NumPy has no bf16; use 'tensor f16' or 'tensor f32', or "
             "output='torch' or 'dlpack'"
         )
-    return tuple(name for name, *_ in fields), [kind for *_, kind in fields]
+    found = [Field(i, name, kind) for i, (name, *_, kind) in enumerate(fields)]
+    # The next field has the sizes of a list of images, which tensors have themselves.
+    sizes = [field.number + 1 for field in found if field.kind == "images"]
+    return [field for field in found if field.number not in sizes]
 
 
-def items(batch: _core.Batch, lists: list[str | None], output: _Output) -> list[Any]:
+def items(batch: _core.Batch, fields: list[Field], output: _Output) -> list[Any]:
     """The fields of a batch in the output type."""
     return [
-        output.tensor(batch.field(i)) if kind is None else _list(batch, i, kind, output)
-        for i, kind in enumerate(lists)
+        output.tensor(batch.field(field.number))
+        if field.kind is None
+        else _list(batch, field.number, field.kind, output)
+        for field in fields
     ]
 
 
@@ -224,15 +242,28 @@ def _list(
     return Ragged(output.tensor(batch.field(field)), output.tensor(offsets), validity)
 
 
-def _order(order: str | None, shuffle: bool | None, whole: bool) -> int:
+def _order(order: str | None, shuffle: bool | None) -> int:
     if shuffle is not None:
         shuffle = _check.flag("shuffle", shuffle)
     if order is None:
-        return _ORDERS[("block" if whole else "random") if shuffle else "sequential"]
+        return _ORDERS["shuffle" if shuffle else "sequential"]
     number = _ORDERS[_check.word("order", order, _ORDERS)]
     if shuffle is not None and shuffle != (order != "sequential"):
         raise InvalidError(f"shuffle={shuffle} contradicts order={order!r}; use order alone")
     return number
+
+
+def _last_batch(last_batch: str | None, drop_last: bool | None) -> int:
+    if drop_last is not None and last_batch is not None:
+        raise InvalidError(
+            f"last_batch={_check.shown(last_batch)} and drop_last={_check.shown(drop_last)}: "
+            "expected one of them, found both; drop_last=True is last_batch='drop'"
+        )
+    if drop_last is not None and _check.flag("drop_last", drop_last):
+        return _LAST_BATCH["drop"]
+    if last_batch is None:
+        return 0
+    return _LAST_BATCH[_check.word("last_batch", last_batch, _LAST_BATCH)]
 
 
 @functools.lru_cache(maxsize=64)
@@ -249,10 +280,8 @@ def _batch_type(names: tuple[str, ...]) -> Callable[..., Any]:
 class _Stepped(Protocol):
     """A loader whose epoch can be set."""
 
-    @property
-    def batch_size(self) -> int: ...
     def set_epoch(self, epoch: int) -> None: ...
-    def __len__(self) -> int: ...
+    def _rank_samples(self) -> int: ...
 
 
 class _Sampler:
@@ -265,42 +294,39 @@ class _Sampler:
         self._loader.set_epoch(epoch)
 
     def __len__(self) -> int:
-        return len(self._loader) * self._loader.batch_size
+        return self._loader._rank_samples()
 
 
-class _Pass:
+_NO_PICKLE = "a Loader has threads and cannot be pickled; create one in each process"
+
+# What a pass returns, and the function and its argument that count it as delivered.
+_Loaded = tuple[Any, Callable[[Any], object], object]
+
+
+class _Pass(_core.Pass):
     """One pass over an epoch. Several threads can iterate; each batch goes to one of them."""
 
     def __init__(self, loader: Loader, number: int) -> None:
         self._loader: Loader | None = loader
         self._number = number
-        self._lock = _thread.RLock()
-        self._pid = os.getpid()
 
-    def __iter__(self) -> _Pass:
-        return self
+    def __reduce__(self) -> Any:
+        raise TypeError(_NO_PICKLE)
 
-    def __next__(self) -> Any:
+    def _load(self) -> _Loaded:
+        """The next batch. If anything raises, it is the next one again."""
         trace = _spans.current()
         if trace is None:
             return self._take()
         with trace.span("next_data"):
             return self._take()
 
-    def _take(self) -> Any:
-        if self._pid != os.getpid():
-            # Before the lock, which a thread of the parent may have held.
-            raise ClosedError(
-                "the loader belongs to the parent process; create one in this process"
-            )
-        with self._lock:
-            if self._loader is None:
-                raise StopIteration
-            loader, batch = self._loader, self._loader._next(self._number)
-            if batch is None:
-                self._loader = None
-                raise StopIteration
-        return loader._give(batch)
+    def _take(self) -> _Loaded:
+        loaded = None if self._loader is None else self._loader._next(self._number)
+        if loaded is None:
+            self._loader = None
+            raise StopIteration
+        return loaded
 
 
 class Loader:
@@ -309,21 +335,39 @@ class Loader:
 
     pack         a Pack, its path or its URL; or a mixture of packs, made by penstock.mix
     batch_size   samples per batch of this rank; leave it out with tokens
-    shuffle      True: order="random"; for a pack at a URL or with a cache, order="block"
-    order        "sequential"; "random": a full shuffle; "block": shuffled blocks, and shuffled
-                 samples within a window of blocks, for disks and object stores; "sticky": like
-                 "block", but each rank keeps its blocks in every epoch, so that a cache can
+    shuffle      True: order="shuffle"
+    order        "sequential"; "shuffle": mixes the samples of many blocks from all over the pack,
+                 so that an object store or a disk is read with large requests; "random": mixes all
+                 samples at once, which is one request per sample from a store; "sticky": like
+                 "shuffle", but each rank keeps its blocks in every epoch, so that a cache can
                  serve them
+    shuffle_buffer
+                 number of samples that "shuffle" and "sticky" mix; None: as many as 1 GiB of the
+                 pack holds. A pack that is not larger is shuffled completely
     seed         seed of the order and of all random operations
-    drop_last    True: drop the last batch if it is incomplete. False: pad it with repeated samples;
-                 `return_info=True` shows which samples are valid.
-    pipeline     operations per field: a text, or a list of penstock.ops, for the first image field
-                 (all number fields follow); or a dict of field name to either
+    last_batch   what becomes of samples that do not fill the batches of all ranks. "short": they
+                 are divided among the ranks, whose last batches differ by at most one sample; with
+                 fewer samples than ranks, some batches have none. "pad": repeated samples fill the
+                 batches; `batch.info.valid` is False for these. "drop": they are left out. None:
+                 "pad" if the loader shuffles for several ranks, else "short". This applies to the
+                 last step of an epoch, also with tokens and for a mixture; with buckets, to the
+                 last step of each bucket.
+    drop_last    True: last_batch="drop"
+    pipeline     operations per field: a dict of field name to a text or a list of penstock.ops;
+                 batches then have exactly these fields. A text or a list alone is for the first
+                 image field, or with ops.clip for the first clip field; the field "label" comes
+                 with it, if the pack has one. None: that image and "label" as they are stored;
+                 images of several sizes are a list of tensors
     threads      decoding threads; None: one per core. Ranks on one machine share its cores.
     memory       memory limit for batches, prefetching and decoding: "2GiB"
     output       "torch", "numpy", "jax" or "dlpack"
     rank, world_size
                  None: from torch.distributed, jax.distributed, torchrun or Slurm; else 0 and 1
+    compare_ranks
+                 how ranks compare, before their first batch, what defines the order. None: through
+                 the key-value store of torch.distributed, if it is initialized; a function that
+                 gets a text and returns the list of the texts of all ranks; the path of a directory
+                 that all ranks share; or False: they do not
     prefetch     batches to prepare in advance; None: automatic
     subset       sample numbers, a mask with one boolean per sample, a range or a slice. A sample
                  can be listed several times; each repetition gets its own random draws.
@@ -345,8 +389,6 @@ class Loader:
     transform    a function that is called with each batch; its result is returned instead
     return_info  True: append a BatchInfo to each batch
     io_threads   reading threads, or concurrent requests for a pack at a URL; None: automatic
-    lanes, window
-                 details of order="block" and "sticky"; None: chosen from memory
     storage_options
                  options for a URL, as in penstock.open
     cache, cache_bytes
@@ -369,8 +411,10 @@ class Loader:
         *,
         shuffle: bool | None = None,
         order: str | None = None,
+        shuffle_buffer: int | None = None,
         seed: int = 0,
-        drop_last: bool = False,
+        last_batch: str | None = None,
+        drop_last: bool | None = None,
         pipeline: _pipeline.Pipeline | None = None,
         threads: int | None = None,
         memory: int | str = "2GiB",
@@ -391,14 +435,13 @@ class Loader:
         transform: Callable[[Any], Any] | None = None,
         return_info: bool = False,
         io_threads: int | None = None,
-        lanes: int | None = None,
-        window: int | None = None,
         storage_options: _remote.StorageOptions | None = None,
         cache: str | os.PathLike[str] | None = None,
         cache_bytes: int | str | None = None,
         preload: Preload = False,
         cache_share: bool = False,
         cache_trust: _cache.Users | None = None,
+        compare_ranks: _compare.How = None,
         **unknown: Any,
     ) -> None:
         for name in unknown:
@@ -430,8 +473,9 @@ class Loader:
             if budget is None
             else budget.most()
         )
-        self.drop_last = _check.flag("drop_last", drop_last)
         self.rank, self.world_size = _dist.place(rank, world_size)
+        timeout = _check.real("timeout", timeout, 0.001, 4e6, " seconds")
+        self._comparison = _compare.choose(compare_ranks, self.rank, self.world_size, timeout)
         if transform is not None and not callable(transform):
             raise TypeError(f"transform: expected a function, found {_check.shown(transform)}")
         self.transform = transform
@@ -455,19 +499,18 @@ class Loader:
             else self.dataset.packs[0]._core,
             pipeline=_pipeline.text(operations),
             batch_size=self.batch_size if budget is None else 1,
-            order=_order(order, shuffle, self.dataset._is_whole),
-            drop_last=self.drop_last,
+            order=_order(order, shuffle),
+            last_batch=_last_batch(last_batch, drop_last),
             seed=(seed := _check.integer("seed", seed, 0, 2**64 - 1)),
             rank=self.rank,
             world=self.world_size,
             threads=_optional("threads", threads, 4096),
             io_threads=_optional("io_threads", io_threads, 4096),
             prefetch=_optional("prefetch", prefetch, 2**20),
-            lanes=_optional("lanes", lanes, 2**31),
-            window=_optional("window", window, 2**31),
+            shuffle_buffer=_optional("shuffle_buffer", shuffle_buffer, 2**62),
             memory=_check.size("memory", memory),
             on_bad=_ON_BAD[_check.word("on_bad", on_bad, _ON_BAD)],
-            stall_ms=round(_check.real("timeout", timeout, 0.001, 4e6, " seconds") * 1000),
+            stall_ms=round(timeout * 1000),
             max_bad=_check.integer("max_bad", max_bad, 0, 2**63 - 1),
             subset=numbers,
             first=first,
@@ -482,13 +525,19 @@ class Loader:
             if isinstance(self.dataset, Mix)
             else _frames.choose(frames, self.dataset, numbers, first, n_chosen),
         )
-        self.fields, self._lists = describe(self._core, output)
+        self._order_hash = self._core.order_hash()
+        self.last_batch = list(_LAST_BATCH)[self._core.last_batch() - 1]
+        self.drop_last = self.last_batch == "drop"  # Lightning reads it
+        self._fields = describe(self._core, output)
+        self.fields = tuple(field.name for field in self._fields)
+        if self.return_info:
+            _check_info(self.fields)
         if len(self) == 0:
             warnings.warn(
                 f"penstock: an epoch has no batches: it has {self.samples} samples, and "
-                f"drop_last=True needs {self.world_size} x {self.batch_size}"
+                f"last_batch='drop' needs {self.world_size} x {self.batch_size}"
                 f"{' in a bucket' if self.buckets else ''}, one batch per rank; "
-                f"reduce {'tokens' if self._budget else 'batch_size'}, or use drop_last=False",
+                f"reduce {'tokens' if self._budget else 'batch_size'}, or use last_batch='short'",
                 stacklevel=2,
             )
         self._counters = _stats.Counters(self._core, self.dataset)
@@ -526,11 +575,52 @@ class Loader:
             _end_quietly()
             raise
 
-    def _next(self, number: int) -> Any:
-        """A batch, or with functions, a batch that they work on; None at the end."""
-        if self._stage is None:
-            return self._take(number)
-        return self._stage.next(number, lambda: self._take_values(number), self._core.save)
+    def _next(self, number: int) -> _Loaded | None:
+        """The next batch of a pass; None at its end."""
+        try:
+            self._core.check(number)
+            if self._comparison is not None:
+                self._compare(self._comparison)
+            return self._load(number) if self._stage is None else self._call(self._stage, number)
+        except (CancelledError, ClosedError):
+            _end_quietly()
+            raise
+
+    def _load(self, number: int) -> _Loaded | None:
+        batch = self._take(number)
+        if batch is None:
+            return None
+        values = items(batch, self._fields, self._output)
+        if self.return_info:
+            values.append(self._info(batch))
+        return self._transform(self._make(values)), self._core.deliver, number
+
+    def _call(self, stage: _python.Stage, number: int) -> _Loaded | None:
+        """A batch that the functions have worked on."""
+        pending = stage.next(
+            lambda: self._take_values(number), self._core.save,
+            functools.partial(self._core.deliver, number),
+        )
+        if pending is None:
+            return None
+        entry = pending[0]
+        result = stage.result(pending, self._counters.add_transform)
+        self._core.check(number)  # another thread may have begun another pass
+        if self.return_info:
+            _check_info(result)
+        make = _batch_type((*result, *("info",) * self.return_info))
+        made = make([*result.values(), *(entry.info,) * self.return_info])
+        return self._transform(made), pending.remove, entry
+
+    def _compare(self, comparison: _compare.Comparison) -> None:
+        """With the other ranks, once: samples would be lost if their orders differed."""
+        more = {
+            "batch_size": self.batch_size,
+            "world_size": self.world_size,
+            "last_batch": self.last_batch,
+        }
+        comparison.run(_compare.settings(self._core.save(), more), self._core.len)
+        self._comparison = None
 
     def _take_values(self, number: int) -> _python.Batch | None:
         """A batch for the functions."""
@@ -541,7 +631,7 @@ class Loader:
         ordinals = batch.ordinals()
         return _python.Batch(
             names=self.fields,
-            items=items(batch, self._lists, self._output),
+            items=items(batch, self._fields, self._output),
             numbers=memoryview(batch.samples()).tolist(),
             ordinals=None if ordinals is None else memoryview(ordinals).tolist(),
             epoch=epoch,
@@ -551,26 +641,12 @@ class Loader:
 
     def _take(self, number: int) -> _core.Batch | None:
         self._output.before_next()
-        try:
-            batch = self._core.next(number)
-        except (CancelledError, ClosedError):
-            _end_quietly()
-            raise
+        batch = self._core.next(number)
         if batch is not None:
             self._output.take(batch)
         return batch
 
-    def _give(self, batch: Any) -> Any:
-        if self._stage is not None:
-            result = self._stage.result(batch, self._counters.add_transform)
-            make = _batch_type((*result, *("info",) * self.return_info))
-            values = [*result.values(), *(batch.info,) * self.return_info]
-        else:
-            make = self._make
-            values = items(batch, self._lists, self._output)
-            if self.return_info:
-                values.append(self._info(batch))
-        made = make(values)
+    def _transform(self, made: Any) -> Any:
         if self.transform is None:
             return made
         begin = time.perf_counter()
@@ -589,7 +665,13 @@ class Loader:
             substituted=substituted,
             bucket=None if self.buckets is None else batch.bucket(),
             length=None if self._budget is None else self._budget.lengths[batch.bucket()],
+            order_hash=self._order_hash,
         )
+
+    def _rank_samples(self) -> int:
+        """Samples of this rank in an epoch; with short batches it may have one fewer."""
+        n = len(self) * self.batch_size
+        return min(n, -(-self.samples // self.world_size)) if self.last_batch == "short" else n
 
     # ---- position
 
@@ -617,11 +699,12 @@ class Loader:
         """The position, as a dict of int and str. It is equal on every rank and can be loaded with
         any number of ranks. A batch counts once it was returned."""
         state: dict[str, int | str] = {}
-        text = self._stage.state if self._stage is not None else None
-        for part in (text or self._core.save()).split():
+        text = self._core.save()  # raises if the loader is closed or of another process
+        if self._stage is not None:
+            text = self._stage.state or text
+        for part in text.split():
             name, _, value = part.partition("=")
-            # Only text that int() restores exactly becomes a number.
-            state[name] = int(value) if value.isdecimal() and str(int(value)) == value else value
+            state[name] = value if name in _TEXTS or not value.isdecimal() else int(value)
         if self._functions:
             state["python"] = _python.versions(self._functions)
         return state
@@ -659,7 +742,7 @@ class Loader:
 
     @property
     def dropped(self) -> int:
-        """The number of samples that drop_last=True leaves out of an epoch, over all ranks."""
+        """The number of samples that last_batch="drop" leaves out of an epoch, over all ranks."""
         return self._core.dropped()
 
     @property
@@ -721,13 +804,23 @@ class Loader:
         self.close()
 
     def __reduce__(self) -> Any:
-        raise TypeError("a Loader has threads and cannot be pickled; create one in each process")
+        raise TypeError(_NO_PICKLE)
 
     def __repr__(self) -> str:
+        if not hasattr(self, "_reference"):
+            return "<penstock.Loader: could not be opened>"
         try:
             return f"<penstock.Loader {self.dataset.path}: {len(self)} batches, {self.pipeline}>"
-        except (ClosedError, AttributeError):
+        except ClosedError:
             return f"<penstock.Loader {self.dataset.path}: closed>"
+
+
+def _check_info(fields: Iterable[str]) -> None:
+    if "info" in fields:
+        raise InvalidError(
+            "return_info: a field has the name 'info', which batch.info needs; give it another "
+            "name in the pipeline: {'details': [ops.source('info'), ...]}"
+        )
 
 
 def _check_functions(

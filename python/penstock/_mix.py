@@ -37,7 +37,6 @@ class Mix:
         self.weights = tuple(stages[0][1])
         self._stages = stages
         self._unit, self._stop, self._steps, self._field = unit, stop, steps, field
-        self._is_whole = any(pack._is_whole for pack in packs)
         rest = len(packs) - 1
         self.path = packs[0].path + (f" and {rest} more" if rest else "")
 

@@ -201,10 +201,6 @@ class Pack:
         if options is not None:
             _remote.opened(self)
         self._info: dict[str, Any] = self._core.info()
-        is_in_place = self._info["stored_bytes"] != self._info["total_bytes"]
-        is_remote = _core.is_remote(self.path) or (is_in_place and options is not None)
-        # Complete blocks are read, so the default order of samples follows the blocks.
-        self._is_whole = self._cache is not None or (is_remote and not self._preload)
         self.fields: tuple[Field, ...] = tuple(_field(*row) for row in self._info["fields"])
         if any(field.type == "clip" for field in self.fields):
             from . import _video  # noqa: F401: finds the decoder
@@ -426,7 +422,8 @@ class Pack:
         )
 
     def __repr__(self) -> str:
-        return f"<penstock.Pack {self.path}: {self._len} samples>"
+        what = f"{self._len} samples" if hasattr(self, "_len") else "could not be opened"
+        return f"<penstock.Pack {getattr(self, 'path', '')}: {what}>"
 
 
 def _column(field: Field, what: object) -> tuple[int, str, tuple[int, ...]]:

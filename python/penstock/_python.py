@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import _thread
 import collections
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -59,7 +58,8 @@ def python(
 
     fn       fn(sample, rng) returns a dict of field name to value. `sample` is such a dict, and
              `rng` is a numpy.random.Generator that depends on the seed, the epoch, the sample and
-             the version only. Several threads call it at once.
+             the version only. Several threads call it at once. It is not called for a batch of
+             no samples (last_batch="short"), which has the fields of the batch before.
     version  number of the function's version; increase it when you change what the function does.
              It is part of the loader state and of the seed of `rng`.
     per      "sample" or "batch"
@@ -181,11 +181,17 @@ class Functions:
                     f"expected a dict of field name to value, found {_check.shown(result)}"
                 )
         except Exception as error:
-            where = f"batch at position {at}" if number is None else self.name(number)
             raise Error(
-                f"{where}: {op.title}: {type(error).__name__}: {error}", sample=number
+                f"{self._where(number, at)}: {op.title}: {type(error).__name__}: {error}",
+                sample=number,
             ) from error
+        except BaseException as error:  # KeyboardInterrupt, SystemExit, CancelledError, ...
+            error.add_note(f"raised by {op.title}, {self._where(number, at)}")
+            raise
         return dict(result)
+
+    def _where(self, number: int | None, at: int | None) -> str:
+        return f"batch at position {at}" if number is None else self.name(number)
 
     def name(self, number: int) -> str:
         if self._key is None:  # of several packs
@@ -249,6 +255,17 @@ def collate(values: list[Any], to_torch: bool) -> Any:
     return torch.from_numpy(stacked)
 
 
+def without_samples(value: Any) -> Any:
+    """The same for a batch of no samples, without the memory of this one."""
+    import numpy
+
+    if _is_torch(value) and value.ndim:
+        return value[:0].clone()
+    if isinstance(value, numpy.ndarray) and value.ndim:
+        return value[:0].copy()
+    return [] if isinstance(value, list) else value
+
+
 # ---- batches in advance
 
 
@@ -278,20 +295,26 @@ class Batch:
 class Job:
     """A batch whose samples several threads work on. The last of them collates."""
 
-    def __init__(self, functions: Functions, batch: Batch, state: str, to_torch: bool) -> None:
-        self.state = state  # of the loader, when this batch was the last
-        self.before: tuple[int | None, str | None] = None, None  # pass, and state of the last batch
+    is_end = False
+
+    def __init__(self, functions: Functions, batch: Batch, before: str, to_torch: bool) -> None:
+        self.before = before  # state of the loader
         self.info = batch.info
+        self.error: BaseException | None = None
+        self.made: dict[str, Any] = {}
+        self.empty = None if batch.numbers else batch.items  # no function is called for no samples
         self.dropped = False
         self._functions = functions
         self._batch: Batch | None = batch
         self._to_torch = to_torch
         self._lock = _thread.allocate_lock()
-        self._done = threading.Event()
+        # No threading.Event: a handler that raises may leave its lock held.
+        self._is_done = False
+        self._done = _thread.allocate_lock()
+        self._done.acquire()
         self._results: list[Any] = [None] * len(batch.numbers)
         self._left = 0
-        self._error: tuple[int, Exception] | None = None
-        self._made: dict[str, Any] = {}
+        self._failed_at = 0
 
     def start(self, submit: Callable[..., Any], threads: int) -> None:
         """In parts, so that threads take turns without a task for each sample."""
@@ -308,10 +331,10 @@ class Job:
             if self._functions.of_sample and not self.dropped:
                 for at in range(first, end):
                     self._results[at] = self._sample(at)
-        except Exception as error:
+        except BaseException as error:
             with self._lock:
-                if self._error is None or at < self._error[0]:
-                    self._error = at, error
+                if self.error is None or at < self._failed_at:
+                    self._failed_at, self.error = at, error
         with self._lock:
             self._left -= 1
             is_last = self._left == 0
@@ -338,13 +361,14 @@ class Job:
         batch = self._batch
         assert batch is not None
         try:
-            if self._error is None and not self.dropped:
+            if self.error is None and not self.dropped:
                 values = self._collate(batch) if self._functions.of_sample else batch.items
-                self._made = self._functions.batch(values, batch.epoch, batch.position)
-        except Exception as error:
-            self._error = 0, error
+                self.made = self._functions.batch(values, batch.epoch, batch.position)
+        except BaseException as error:
+            self.error = error
         self._batch, self._results = None, []  # the memory of the batch
-        self._done.set()
+        self._is_done = True
+        self._done.release()
 
     def _collate(self, batch: Batch) -> dict[str, Any]:
         names = list(self._results[0])
@@ -360,9 +384,9 @@ class Job:
             for name in names
         }
 
-    def result(self, is_closed: Callable[[], bool], timeout: float) -> dict[str, Any]:
+    def wait(self, is_closed: Callable[[], bool], timeout: float) -> None:
         deadline = time.monotonic() + timeout
-        while not self._done.wait(min(_SLICE_SECONDS, timeout)):
+        while not self._is_done and not self._done.acquire(True, min(_SLICE_SECONDS, timeout)):
             if is_closed():
                 raise ClosedError("the loader is closed")
             if time.monotonic() >= deadline:
@@ -370,27 +394,32 @@ class Job:
                     f"no batch for {timeout:.1f} s: {self._running()} has not returned; correct "
                     "the function, or pass a larger timeout="
                 )
-        if self._error is not None:
-            raise self._error[1]
-        return self._made
 
 
 class Failed:
-    """In the place of a batch that could not be loaded."""
+    """In the place of a batch that could not be loaded; without an error, the end of the pass."""
 
-    def __init__(self, error: Error, state: str) -> None:
-        self.state = state
-        self.before: tuple[int | None, str | None] = None, None
+    info = None
+    made: dict[str, Any] = {}
+    empty: dict[str, Any] | None = None
+
+    def __init__(self, error: Error | None, before: str) -> None:
+        self.before = before
+        self.error = error
+        self.is_end = error is None
         self.dropped = False
-        self._error = error
 
-    def result(self, is_closed: Callable[[], bool], timeout: float) -> dict[str, Any]:
-        raise self._error
+    def wait(self, is_closed: Callable[[], bool], timeout: float) -> None:
+        pass
+
+
+Pending = collections.deque[Job | Failed]
 
 
 class Stage:
     """Takes batches from the library in advance and gives them to threads. The caller gets them in
-    order, and the state of the loader is that of the batch that it got last."""
+    order. A batch stays pending until the caller has it: the state of the loader is that before
+    the first pending one."""
 
     def __init__(
         self, functions: Functions, ops: Sequence[Python], threads: int, batch_size: int,
@@ -405,72 +434,80 @@ class Stage:
         self._to_torch = to_torch
         self._timeout = timeout
         self._pool: Threads | None = None
-        self._pass: int | None = None
-        self._ended = False
         self._closed = False
-        self._pending: collections.deque[Job | Failed] = collections.deque()
-        self.state: str | None = None  # None: that of the library
+        self._none: dict[str, Any] | None = None  # a batch as the functions made it, of no samples
+        self._pending: Pending = collections.deque()
+
+    @property
+    def state(self) -> str | None:
+        """None: that of the library."""
+        pending = self._pending
+        return pending[0].before if pending else None
 
     def next(
-        self, number: int, take: Callable[[], Batch | None], save: Callable[[], str]
-    ) -> Job | Failed | None:
-        """The next batch of pass `number`, which may not be done yet; None at the end."""
-        if number != self._pass:
-            self.reset()
-            self._pass = number
-        while not self._ended and len(self._pending) <= self._ahead:
-            self._add(take, save)
-        if not self._pending:
-            self.state = None
+        self, take: Callable[[], Batch | None], save: Callable[[], str],
+        deliver: Callable[[Callable[[Job], None], Job], None],
+    ) -> Pending | None:
+        """The pending batches. The first is the next one, which may not be done yet; None at the
+        end."""
+        pending = self._pending
+        while len(pending) <= self._ahead and not (pending and pending[-1].is_end):
+            self._add(pending, take, save, deliver)
+        if pending[0].is_end:
+            pending.clear()
             return None
-        job = self._pending.popleft()
-        job.before, self.state = (number, self.state), job.state
-        return job
+        return pending
 
-    def _add(self, take: Callable[[], Batch | None], save: Callable[[], str]) -> None:
+    def _add(
+        self, pending: Pending, take: Callable[[], Batch | None], save: Callable[[], str],
+        deliver: Callable[[Callable[[Job], None], Job], None],
+    ) -> None:
+        before = save()
         try:
             batch = take()
         except (CancelledError, ClosedError):
             raise
         except Error as error:
-            self._pending.append(Failed(error, save()))
+            pending.append(Failed(error, before))
             return
         if batch is None:
-            self._ended = True
+            pending.append(Failed(None, before))
             return
-        job = Job(self._functions, batch, save(), self._to_torch)
-        self._pending.append(job)
+        job = Job(self._functions, batch, before, self._to_torch)
         try:
-            job.start(self._open().submit, self._threads)
-        except RuntimeError:
-            if not self._closed:
-                raise
-            raise ClosedError("the loader is closed") from None
+            if job.empty is None:
+                job.start(self._open().submit, self._threads)
+            deliver(pending.append, job)
+        except BaseException as error:
+            job.dropped = job not in pending
+            if self._closed and isinstance(error, RuntimeError):
+                raise ClosedError("the loader is closed") from None
+            raise
 
     def _open(self) -> Threads:
         if self._pool is None:
             self._pool = Threads(self._threads, "penstock-python")
         return self._pool
 
-    def result(self, job: Job | Failed, add_seconds: Callable[[float], None]) -> dict[str, Any]:
+    def result(self, pending: Pending, add_seconds: Callable[[float], None]) -> dict[str, Any]:
+        """Of the first one. After an error of a function, the next batch follows."""
         begin = time.perf_counter()
-        try:
-            made = job.result(lambda: self._closed, self._timeout)
-        except TimeoutError:
-            number, state = job.before
-            if number == self._pass:  # the next call returns it, if it is done then
-                self._pending.appendleft(job)
-                self.state = state
-            raise
+        job = pending[0]
+        if job.empty is not None:
+            return job.empty if self._none is None else dict(self._none)
+        job.wait(lambda: self._closed, self._timeout)
+        if job.error is not None:
+            pending.popleft()
+            raise job.error
         add_seconds(time.perf_counter() - begin)
-        return made
+        self._none = {name: without_samples(value) for name, value in job.made.items()}
+        return job.made
 
     def reset(self) -> None:
         """Forget all batches in advance: another pass, or another position."""
         for job in self._pending:
             job.dropped = True
-        self._pending.clear()
-        self._pass, self._ended, self.state = None, False, None
+        self._pending = collections.deque()
 
     def close(self) -> None:
         self._closed = True

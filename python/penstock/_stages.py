@@ -73,6 +73,9 @@ class Stages:
         """For frameworks that call loader.sampler.set_epoch(epoch)."""
         return _Sampler(self)
 
+    def _rank_samples(self) -> int:
+        return self._now()._rank_samples()
+
     @property
     def batch_size(self) -> int:
         """Samples per batch of this rank, in the current stage."""

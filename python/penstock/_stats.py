@@ -36,10 +36,12 @@ _GAUGES = {
     "samples_ready": "samples that were read and wait to be decoded",
     "memory_bytes": "memory in use",
     "memory_peak_bytes": "most memory that was in use",
+    "memory_wanted_bytes": "memory limit with which entire blocks would be requested",
 }
 _COUNTERS = {
     "batches": "batches delivered",
     "samples": "samples delivered",
+    "padded_samples": "repeated samples delivered to pad batches",
     "substituted": "bad samples that were replaced",
     "bytes_read": "bytes read from the pack",
     "requests": "requests sent, including retries and hedges",

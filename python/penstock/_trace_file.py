@@ -9,7 +9,7 @@ import os
 import zlib
 from typing import Any, NamedTuple
 
-from ._error import CorruptError, FormatError, LimitError
+from ._error import CorruptError, FormatError, InvalidError, LimitError, ReadWriteError
 
 Event = dict[str, Any]
 _MOST_BYTES = 8 << 30  # of text: what a compressed file may become
@@ -27,8 +27,17 @@ class TraceFile(NamedTuple):
 
 
 def _text(path: str) -> str:
-    with open(path, "rb") as file:
-        data = file.read()
+    try:
+        with open(path, "rb") as file:
+            data = file.read()
+    except IsADirectoryError:
+        raise InvalidError(
+            f"trace {path!r}: expected a file that penstock.trace wrote, found a directory"
+        ) from None
+    except OSError as error:
+        raise ReadWriteError(
+            f"trace {path!r}: cannot open: {error.strerror}", os_errno=error.errno or 0
+        ) from None
     if data[:2] == b"\x1f\x8b":
         gzip = zlib.decompressobj(31)
         try:

@@ -24,6 +24,7 @@ def resize(
     min_side: int | Sequence[int] | Literal["none"] = "none",
     max_side: int | Literal["none"] = "none",
     to_multiple_of: int | Literal["none"] = "none",
+    enlarge: Literal["yes", "no"] = "yes",
 ) -> Op:
     """Resize with antialiasing.
 
@@ -35,6 +36,8 @@ def resize(
     max_side        most pixels of the longer side; without min_side, its length (none)
     to_multiple_of  round both sides to the nearest multiple; down where max_side would be exceeded
             (none)
+    enlarge         no: an image that min_side and max_side would make larger keeps its size (yes,
+            no)
     """
 
 def center_crop(
@@ -464,7 +467,7 @@ def tensor(
     dtype: Literal["auto", "u8", "f16", "bf16", "f32", "f64", "i64"] = "auto",
     layout: Literal["nhwc", "nchw", "nthwc", "ncthw", "ntchw"] = "nhwc",
 ) -> Op:
-    """Store the result in the batch. Must be the last operation.
+    """Store the result in the batch. Only repeat, pad_batch, mixup and cutmix can follow.
 
     dtype   auto: u8 for images, the stored type for numbers; float images are x / 255 unless
             normalized (auto, u8, f16, bf16, f32, f64, i64)
@@ -475,7 +478,7 @@ def tensor(
 def repeat(
     n: int,
 ) -> Op:
-    """Return several results per image, each with its own random draws. Must be the last operation.
+    """Return several results per image, each with its own random draws. No operation can follow.
 
     n  results per image; they are a dimension after that of the batch
     """
@@ -484,7 +487,7 @@ def pad_batch(
     to_multiple_of: int = 1,
     value: float = 0,
 ) -> Op:
-    """Pad images of different sizes to the largest of the batch. Must be the last operation.
+    """Pad images of different sizes to the largest of the batch. No operation can follow.
 
     to_multiple_of  round the sides of the batch up to a multiple
     value           number of the result to fill with: 0-255 for u8, any number for others

@@ -329,7 +329,7 @@ static int refuse_object(const PenOutside *o, const char *address, PenError *ret
     int prefix = (int)PEN_MIN((size_t)(strrchr(address, '/') - address), 140u);
     return pen__fail(reterr, PEN_E_INVALID, WHERE,
                      "%.100s: refers to %.140s, which is below no root; if this is one of your "
-                     "objects, pass its prefix with --root, in Python roots=[\"%.*s\"]",
+                     "objects, pass its prefix with --root, in Python open(..., roots=[\"%.*s\"])",
                      o->pack, address, prefix, address);
 }
 
@@ -350,7 +350,7 @@ static int locate(const PenOutside *o, const PenOutsideFile *file, Place *p, Pen
     if (p->path[0] == '/' || dir[0] != '/')
         return pen__fail(reterr, PEN_E_INVALID, WHERE,
                          "%s: refers to %.300s, which is not below %.300s; if this is one of your "
-                         "files, allow its directory: --root DIR, in Python roots=[DIR]",
+                         "files, allow its directory: --root DIR, in Python open(..., roots=[DIR])",
                          o->pack, p->path, dir);
     size_t n = strlen(dir);
     memcpy(full, dir, n);

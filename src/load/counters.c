@@ -102,6 +102,7 @@ void pen__counters_report(const PenLoadCounters *c, uint64_t wait_max_ns, PenLoa
     uint64_t n = count_waits(c);
     ret->batches = c->batches;
     ret->samples = c->samples;
+    ret->padded_samples = c->padded_samples;
     ret->substituted = c->substituted;
     ret->bytes_read = c->bytes_read;
     ret->ns_wait = c->ns_wait;

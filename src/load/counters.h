@@ -14,6 +14,7 @@
 
 typedef struct PenLoadCounters {
     uint64_t batches, samples; /* delivered */
+    uint64_t padded_samples;   /* delivered besides, to pad batches */
     uint64_t substituted;
     uint64_t bytes_read;
     uint64_t ready;   /* full batches in the ring, added up over the calls for one */

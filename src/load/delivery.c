@@ -7,6 +7,7 @@
 #include "base/attr.h"
 #include "base/sys.h"
 #include "base/thread.h"
+#include "load/decode/lists.h"
 #include "load/spans.h"
 #include "load/stall.h"
 
@@ -45,6 +46,8 @@ static int take(PenLoadEngine *e, PenBatch **ret, PenError *reterr)
     int r = s->status;
     if (r < 0 && reterr)
         *reterr = s->error;
+    if (!s->batch.n_samples) /* no sample was its last one */
+        pen__lists_join(&e->plan, s);
     if (r == PEN_OK)
         r = pen__bad_samples_add(&e->bad, s, e->plan.set.max_bad, reterr);
     if (r < 0) {
@@ -54,6 +57,7 @@ static int take(PenLoadEngine *e, PenBatch **ret, PenError *reterr)
     pen__ring_lease(&e->ring, s);
     e->counters.batches++;
     e->counters.samples += s->batch.n_valid;
+    e->counters.padded_samples += s->batch.n_samples - s->batch.n_valid;
     *ret = &s->batch;
     return PEN_OK;
 }

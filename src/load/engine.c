@@ -131,7 +131,7 @@ static int prepare(PenLoadEngine *e, PenError *reterr)
 {
     const PenLoadPlan *plan = &e->plan;
     int r = pen__sources_keep(plan, plan->shares.keep, reterr);
-    if (r == PEN_OK && plan->fetchers && !e->blocks)
+    if (r == PEN_OK && plan->fetch.fetchers && !e->blocks)
         r = pen__blocks_new(plan, &e->lock, &e->pass, &e->blocks, reterr);
     if (r == PEN_OK)
         r = pen__tasks_make(&e->tasks, reterr);
@@ -162,7 +162,7 @@ static bool has_old_threads(PenLoadEngine *e)
 
 int pen__load_engine_start(PenLoadEngine *e, PenError *reterr)
 {
-    const uint32_t n_of[PEN_ROLE_COUNT] = {[PEN_ROLE_FETCH] = e->plan.fetchers,
+    const uint32_t n_of[PEN_ROLE_COUNT] = {[PEN_ROLE_FETCH] = e->plan.fetch.fetchers,
                                            [PEN_ROLE_READ] = e->plan.io_threads,
                                            [PEN_ROLE_DECODE] = e->plan.threads};
     if (e->threads.n)

@@ -15,8 +15,8 @@ PenLoaderStats pen__figures_now(const PenLoadEngine *e)
     return (PenLoaderStats){
         .struct_size = sizeof(PenLoaderStats),
         .threads = plan->threads,
-        .io_threads = plan->fetchers ? plan->fetchers : plan->io_threads,
-        .io_threads_wanted = plan->fetchers ? plan->fetchers_wanted : plan->io_threads,
+        .io_threads = plan->fetch.fetchers ? plan->fetch.fetchers : plan->io_threads,
+        .io_threads_wanted = plan->fetch.fetchers ? plan->fetch.fetchers_wanted : plan->io_threads,
         .node_ranks = plan->set.node_ranks,
         .slots = e->ring.n_slots,
         .slots_ready = e->ring.n_full,
@@ -24,7 +24,10 @@ PenLoaderStats pen__figures_now(const PenLoadEngine *e)
         .samples_ready = e->tasks.n_ready,
         .memory_bytes = e->ring.bytes + e->tasks.budget.used + e->scratch.used + own,
         .memory_peak_bytes = e->ring.bytes + e->tasks.budget.peak + e->scratch.peak + own,
-        .slots_limit = plan->shares.ring / plan->slot_cost};
+        .slots_limit = plan->shares.ring / plan->slot_cost,
+        .order_hash = pen__state_hash(&plan->state),
+        .fetch_unit = (uint32_t)plan->fetch.unit,
+        .memory_wanted_bytes = plan->fetch.memory_wanted};
 }
 
 static uint64_t elapsed_ns(const PenLoadEngine *e, bool epoch)

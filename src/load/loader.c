@@ -18,7 +18,7 @@
 #include "load/delivery.h"
 #include "load/engine.h"
 #include "load/figures.h"
-#include "load/plan/buckets.h"
+#include "load/plan/builder.h"
 #include "load/status/writer.h"
 #include "trace/trace.h"
 
@@ -34,6 +34,7 @@ struct PenLoader {
     uint64_t waiting_ns; /* since when the next batch is waited for; 0 = it is not */
     bool begun;          /* a pass of this epoch was begun */
     bool named;          /* the epoch was set by name */
+    PenBatch *peeked;    /* left the ring, but not delivered; NULL = none */
     PenStatusWriter status;
 };
 
@@ -58,6 +59,7 @@ static int open_loader(PenPack *pack, const PenMixSettings *mix, const PenLoader
         return r;
     }
     l->pid = getpid();
+    pen__status_show(&l->status, l->engine, l->epoch); /* who waits elsewhere is seen as well */
     *ret_loader = l;
     return PEN_OK;
 }
@@ -89,6 +91,7 @@ void pen_loader_close(PenLoader **loader)
     /* The threads of a parent are not in its child: there is nobody to stop, and locks may be held.
      */
     if ((*loader)->pid == getpid()) {
+        pen_batch_unref(&(*loader)->peeked);
         pen__status_close(&(*loader)->status);
         pen__load_engine_close((*loader)->engine);
     }
@@ -98,40 +101,28 @@ void pen_loader_close(PenLoader **loader)
 
 /* ---- what it is ---- */
 
-/* Positions of an epoch: its samples, or with buckets the places for them. */
-static uint64_t positions(const PenLoader *l, uint64_t epoch)
+static PenSplit split_at(const PenLoader *l, uint64_t epoch)
 {
-    const PenLoadPlan *p = &l->engine->plan;
-    return p->buckets ? pen__plan_places(p, epoch) : p->state.order.n;
-}
-
-static PenSplit split_at(const PenLoader *l, uint64_t epoch, uint64_t start, uint64_t step)
-{
-    const PenLoadPlan *p = &l->engine->plan;
-    return (PenSplit){.n = positions(l, epoch),
-                      .start = start,
-                      .batch = p->set.batch_size,
-                      .rank = p->set.rank,
-                      .world = p->set.world,
-                      .drop_last = p->set.drop_last,
-                      .by_batch = p->buckets != NULL,
-                      .lengths = p->lengths,
-                      .epoch = epoch,
-                      .step = step};
+    return pen__load_plan_split(&l->engine->plan, epoch, 0, 0);
 }
 
 uint64_t pen_loader_len(const PenLoader *loader)
 {
-    PenSplit s = split_at(loader, pen_loader_epoch(loader), 0, 0);
+    PenSplit s = split_at(loader, pen_loader_epoch(loader));
     return pen__split_steps(&s);
 }
 
 uint64_t pen_loader_dropped(const PenLoader *loader)
 {
     const PenLoadPlan *p = &loader->engine->plan;
-    PenSplit s = split_at(loader, pen_loader_epoch(loader), 0, 0);
-    uint64_t places = pen__split_samples(&s, pen__split_steps(&s)) * p->set.world;
-    return p->set.drop_last ? p->state.order.n - places : 0;
+    PenSplit s = split_at(loader, pen_loader_epoch(loader));
+    uint64_t places = pen__split_places(&s, pen__split_steps(&s)) * p->set.world;
+    return p->set.last_batch == PEN_LAST_DROP ? p->state.order.n - places : 0;
+}
+
+int pen_loader_last_batch(const PenLoader *loader)
+{
+    return loader->engine->plan.set.last_batch;
 }
 
 uint64_t pen_loader_samples(const PenLoader *loader)
@@ -141,7 +132,7 @@ uint64_t pen_loader_samples(const PenLoader *loader)
 
 static bool is_complete(const PenLoader *l)
 {
-    uint64_t all = positions(l, l->epoch);
+    uint64_t all = split_at(l, l->epoch).n;
     return all && l->position >= all;
 }
 
@@ -219,6 +210,12 @@ static int check_epoch(const PenLoader *l, uint64_t epoch, PenError *reterr)
                      "epoch: expected 0 to %" PRIu64 ", found %" PRIu64, most, epoch);
 }
 
+static void end_pass(PenLoader *l)
+{
+    pen_batch_unref(&l->peeked);
+    pen__load_engine_end_pass(l->engine);
+}
+
 int pen_loader_set_epoch(PenLoader *loader, uint64_t epoch, PenError *reterr)
 {
     int r = check_alive(loader, reterr);
@@ -228,13 +225,13 @@ int pen_loader_set_epoch(PenLoader *loader, uint64_t epoch, PenError *reterr)
         return r;
     /* The place in an epoch is kept as long as nothing was taken since it was restored: some
      * callers begin the pass first and name its epoch then. */
-    bool untouched =
-        loader->begun && !loader->engine->pass.ended && !loader->engine->pass.delivered;
+    bool untouched = loader->begun && !loader->engine->pass.ended &&
+                     loader->engine->pass.delivered == (loader->peeked != NULL);
     if (untouched && epoch == loader->epoch)
         return PEN_OK;
     if (epoch != loader->epoch || loader->begun)
         loader->position = loader->step = 0;
-    pen__load_engine_end_pass(loader->engine);
+    end_pass(loader);
     loader->epoch = epoch;
     loader->begun = false;
     loader->named = true;
@@ -257,6 +254,7 @@ static int drain(PenLoader *l, uint32_t ms, PenError *reterr)
 static int begin_pass(PenLoader *loader, uint32_t ms, PenError *reterr)
 {
     PenLoadEngine *e = loader->engine;
+    pen_batch_unref(&loader->peeked);
     int r = drain(loader, ms, reterr);
     if (r < 0)
         return r;
@@ -265,7 +263,8 @@ static int begin_pass(PenLoader *loader, uint32_t ms, PenError *reterr)
         loader->position = loader->step = 0;
         loader->begun = false;
     }
-    PenEpochPass pass = {.split = split_at(loader, loader->epoch, loader->position, loader->step)};
+    PenEpochPass pass = {
+        .split = pen__load_plan_split(&e->plan, loader->epoch, loader->position, loader->step)};
     PenOrderPlan order = pen__load_plan_order(&e->plan);
     r = check_epoch(loader, loader->epoch, reterr);
     if (r == PEN_OK)
@@ -276,7 +275,6 @@ static int begin_pass(PenLoader *loader, uint32_t ms, PenError *reterr)
         r = pen__load_engine_start(e, reterr);
     if (r < 0)
         return r;
-    pass.steps = loader->position >= pass.split.n ? 0 : pen__split_steps(&pass.split);
     pen__epoch_pass_init(&pass);
     loader->begun = true;
     loader->named = false;
@@ -409,25 +407,51 @@ static int deliver(PenLoader *l, PenBatchWait *wait, PenBatch **ret_batch, PenEr
     }
 }
 
-int pen_loader_next(PenLoader *loader, int timeout_ms, PenBatch **ret_batch, PenError *reterr)
+/* The position is behind the batch that left the ring last. */
+static void settle(PenLoader *l)
 {
-    PenLoadEngine *e = loader->engine;
+    const PenEpochPass *pass = &l->engine->pass;
+    l->position = pen__epoch_pass_position(pass);
+    l->step = pass->split.step + pass->delivered;
+}
+
+static int receive(PenLoader *l, int timeout_ms, PenBatch **ret_batch, PenError *reterr)
+{
+    PenLoadEngine *e = l->engine;
     uint32_t ms = timeout_ms < 0 ? e->plan.set.stall_ms : (uint32_t)timeout_ms;
     PenBatchWait wait = {.start_ns = pen__sys->now_ns(),
                          .deadline_ns = pen__deadline_after((uint64_t)ms * 1000000u)};
-    int r = check_alive(loader, reterr);
-    if (r == PEN_OK && e->pass.ended)
-        r = begin_pass(loader, ms, reterr);
+    int r = e->pass.ended ? begin_pass(l, ms, reterr) : PEN_OK;
     if (r < 0)
         return r;
     if (e->pass.delivered == e->pass.steps)
-        return finish_pass(loader);
-    wait.since_ns = loader->waiting_ns;
-    r = deliver(loader, &wait, ret_batch, reterr);
-    loader->waiting_ns = wait.since_ns;
-    loader->position = pen__epoch_pass_position(&e->pass);
-    loader->step = e->pass.split.step + e->pass.delivered;
+        return finish_pass(l);
+    wait.since_ns = l->waiting_ns;
+    r = deliver(l, &wait, ret_batch, reterr);
+    l->waiting_ns = wait.since_ns;
+    if (r < 0)
+        settle(l); /* a batch that failed is not repeated */
     return r;
+}
+
+int pen_loader_peek(PenLoader *loader, int timeout_ms, PenBatch **ret_batch, PenError *reterr)
+{
+    int r = check_alive(loader, reterr);
+    if (r == PEN_OK && !loader->peeked)
+        r = receive(loader, timeout_ms, &loader->peeked, reterr);
+    if (r == PEN_OK)
+        *ret_batch = pen_batch_ref(loader->peeked);
+    return r;
+}
+
+int pen_loader_next(PenLoader *loader, int timeout_ms, PenBatch **ret_batch, PenError *reterr)
+{
+    int r = pen_loader_peek(loader, timeout_ms, ret_batch, reterr);
+    if (r != PEN_OK)
+        return r;
+    pen_batch_unref(&loader->peeked);
+    settle(loader);
+    return PEN_OK;
 }
 
 int pen_loader_get(PenLoader *loader, uint64_t epoch, uint64_t index, PenBatch **ret_batch,
@@ -459,13 +483,19 @@ int pen_loader_get(PenLoader *loader, uint64_t epoch, uint64_t index, PenBatch *
 
 /* ---- state ---- */
 
+uint64_t pen_loader_order_hash(const PenLoader *loader)
+{
+    return pen__state_hash(&loader->engine->plan.state);
+}
+
 int pen_loader_save(const PenLoader *loader, char *buf, PenError *reterr)
 {
     PenState s = loader->engine->plan.state;
     s.epoch = loader->epoch;
     s.position = loader->position;
     s.step = PEN_MIN(loader->step, s.position);
-    if (s.group.ranks) { /* places exceed the samples: all of these are delivered only at the end */
+    /* With buckets, places exceed the samples: all of these are delivered only at the end. */
+    if (loader->engine->plan.buckets) {
         s.place = loader->position;
         s.position = is_complete(loader) ? s.order.n : PEN_MIN(s.place, s.order.n - 1);
     }
@@ -475,16 +505,15 @@ int pen_loader_save(const PenLoader *loader, char *buf, PenError *reterr)
 /* Where a state stands in the positions of its epoch. */
 static uint64_t restored(const PenLoader *l, const PenState *s)
 {
-    uint64_t all = positions(l, s->epoch);
-    const PenGrouping *mine = &l->engine->plan.state.group;
-    if (!mine->ranks)
+    uint64_t all = split_at(l, s->epoch).n;
+    uint64_t group = l->engine->plan.state.global_batch;
+    if (!l->engine->plan.buckets)
         return PEN_MIN(s->position, all);
     if (s->position >= s->order.n)
         return all;
-    if (s->group.ranks)
-        return PEN_MIN(s->place, all);
-    uint64_t group = (uint64_t)mine->batch * mine->ranks; /* of a loader without buckets */
-    return PEN_MIN(s->position / group * group, all);
+    if (s->global_batch == group && !s->by_step)
+        return PEN_MIN(s->place / group * group, all);
+    return PEN_MIN(s->position / group * group, all); /* of a loader with other steps */
 }
 
 int pen_loader_restore(PenLoader *loader, const char *text, int strict, PenError *reterr)
@@ -496,30 +525,18 @@ int pen_loader_restore(PenLoader *loader, const char *text, int strict, PenError
         r = pen__state_read(text, &s, reterr);
     if (r < 0)
         return r;
-    PenState mine = plan->state;
-    /* Lanes and window are chosen once, and the order depends on them: the state's are taken over.
-     */
-    if (s.order.kind == mine.order.kind && pen__order_by_block(mine.order.kind)) {
-        mine.order.lanes = s.order.lanes;
-        mine.order.window = s.order.window;
-    }
-    if (s.group.ranks && mine.group.ranks) {
-        mine.group = s.group;
-        r = pen__plan_buckets_match(plan, &s, reterr);
-    }
-    if (strict && r == PEN_OK)
-        r = pen__state_match(&mine, &s, reterr);
+    if (strict)
+        r = pen__state_match(&plan->state, &s, reterr);
     if (r == PEN_OK)
         r = check_epoch(loader, s.epoch, reterr);
     if (r == PEN_OK)
         r = drain(loader, plan->set.stall_ms, reterr);
     if (r < 0)
         return r;
-    plan->state = mine;
     loader->epoch = s.epoch;
     loader->position = restored(loader, &s);
     loader->step = plan->lengths ? s.step : 0;
     loader->begun = loader->named = false;
-    pen__load_engine_end_pass(loader->engine);
+    end_pass(loader);
     return PEN_OK;
 }

@@ -39,14 +39,16 @@ static void describe_lists(const PenLoadPlan *plan, PenSlot *s)
     }
 }
 
-void pen__slot_set_bucket(const PenLoadPlan *plan, PenSlot *s, uint32_t bucket)
+void pen__slot_set_shape(const PenLoadPlan *plan, PenSlot *s, uint32_t shape, uint32_t n)
 {
-    s->batch.bucket = bucket;
-    s->batch.n_samples = s->left = pen__load_plan_batch(plan, bucket);
-    s->fields = pen__load_plan_fields(plan, bucket);
+    s->batch.bucket = shape;
+    s->batch.n_samples = s->left = n;
+    s->fields = pen__load_plan_fields(plan, shape);
     for (uint32_t i = 0; i < plan->n_fields; i++) {
         s->tensors[i] = s->fields[i].tensor;
         s->tensors[i].data = (uint8_t *)s->batch.memory + s->fields[i].offset;
+        if (s->tensors[i].shape[0] > 0) /* of a list it is -1 */
+            s->tensors[i].shape[0] = n;
     }
     if (s->lists)
         describe_lists(plan, s);
@@ -63,7 +65,7 @@ static void describe(const PenLoadPlan *plan, PenSlot *s)
     s->batch.samples = s->samples;
     s->batch.ordinals = s->ordinals;
     s->batch.valid = s->valid;
-    pen__slot_set_bucket(plan, s, 0);
+    pen__slot_set_shape(plan, s, 0, pen__load_plan_batch(plan, 0));
 }
 
 PenSlot *pen__slot_new(const PenLoadPlan *plan, PenError *reterr)
@@ -151,7 +153,6 @@ PenSlot *pen__ring_open(PenRing *r, PenError *reterr)
     if (!s)
         return NULL;
     s->next = NULL;
-    s->left = s->batch.n_samples;
     s->opened_ns = pen__sys->now_ns();
     s->status = PEN_OK;
     s->failed_index = UINT32_MAX;
@@ -175,6 +176,20 @@ void pen__ring_add_sample(PenRing *r, uint32_t index, uint64_t sample, bool vali
         r->open = NULL;
 }
 
+/* A pending slot is full. */
+static void slot_done(PenRing *r, const PenSlot *s)
+{
+    r->n_full++;
+    if (s == r->pending)
+        pthread_cond_broadcast(&r->lock->caller);
+}
+
+void pen__ring_close_empty(PenRing *r)
+{
+    slot_done(r, r->open);
+    r->open = NULL;
+}
+
 void pen__ring_sample_done(PenRing *r, PenSlot *s, uint32_t index, int status,
                            const PenError *error)
 {
@@ -183,11 +198,8 @@ void pen__ring_sample_done(PenRing *r, PenSlot *s, uint32_t index, int status,
         s->status = status;
         s->error = *error;
     }
-    if (--s->left > 0)
-        return;
-    r->n_full++;
-    if (s == r->pending)
-        pthread_cond_broadcast(&r->lock->caller);
+    if (--s->left == 0)
+        slot_done(r, s);
 }
 
 int pen__slot_add_replacement(PenSlot *s, const PenReplacement *what)

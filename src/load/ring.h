@@ -27,7 +27,7 @@ typedef struct PenSlot {
     struct PenSlot *next;
     atomic_uint refs;
     uint32_t left;             /* samples that are not done; 0 = it is full */
-    uint64_t position;         /* of the global batch; with buckets, of this one */
+    PenPassStep step;          /* which samples of the global batch it has */
     uint64_t opened_ns;        /* when its first sample was assigned; for a trace */
     const PenOutField *fields; /* of its bucket */
     PenTensor *tensors;
@@ -63,13 +63,16 @@ bool pen__ring_can_open(const PenRing *r); /* may another batch be begun? */
 PenSlot *pen__ring_open(PenRing *r, PenError *reterr);
 /* The place of a sample in the open slot; the last one of the batch closes it. */
 void pen__ring_add_sample(PenRing *r, uint32_t index, uint64_t sample, bool valid);
+/* The open slot has no samples: it is full. */
+void pen__ring_close_empty(PenRing *r);
 /* A sample of a pending slot is done, with `status` and the error of a failed one. */
 void pen__ring_sample_done(PenRing *r, PenSlot *s, uint32_t index, int status,
                            const PenError *error);
 /* A slot outside of the ring, without the lock; free accepts NULL. */
 PenSlot *pen__slot_new(const PenLoadPlan *plan, PenError *reterr);
-/* Its batch gets the shapes of a bucket; a new slot has those of the first. */
-void pen__slot_set_bucket(const PenLoadPlan *plan, PenSlot *s, uint32_t bucket);
+/* Its batch gets the shapes of a bucket or length, and n samples; a new slot has those of the
+ * first, full. */
+void pen__slot_set_shape(const PenLoadPlan *plan, PenSlot *s, uint32_t shape, uint32_t n);
 void pen__slot_free(PenSlot *s);
 int pen__slot_add_replacement(PenSlot *s, const PenReplacement *what); /* negative: no memory */
 

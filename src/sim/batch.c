@@ -36,7 +36,7 @@ static void make(PenSimRank *k, uint32_t place)
     slot->left--;
 }
 
-void pen__sim_batch_arrived(PenSimRank *k, PenScheduledBlock *b)
+void pen__sim_batch_arrived(PenSimRank *k, PenBlockPart *b)
 {
     uint32_t place = (uint32_t)(uintptr_t)b->waiting;
     b->waiting = NULL;
@@ -54,8 +54,7 @@ bool pen__sim_batch_place(PenSimRank *k)
         uint32_t place = (uint32_t)(k->given % (batch * k->n_slots));
         if (place % batch == 0)
             k->slots[place / batch] = (PenSimSlot){.left = (uint32_t)batch};
-        PenScheduledBlock *b =
-            pen__schedule_find(&k->schedule, pen__schedule_block_of(&k->schedule, k->given));
+        PenBlockPart *b = pen__schedule_take(&k->schedule);
         if (b->state == PEN_FETCH_ARRIVED) {
             make(k, place);
             pen__schedule_sample_done(&k->schedule, b);

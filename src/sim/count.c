@@ -1,163 +1,113 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sim/count.h"
 
-#include <stdlib.h>
-
 #include "base/attr.h"
-#include "base/error.h"
-#include "base/mem.h"
 
-#define WHERE "sim/count"
-
-/* More samples than this are not gone through one by one. */
+/* So many samples are walked through, at most: they take about a quarter of the effort. But those
+ * of several ranks, which differ, and of each several times as many as its schedule looks ahead, or
+ * the beginning and the end would count too much. */
 #define WALK_MOST (UINT64_C(1) << 25)
-#define HITS_MOST (UINT64_C(1) << 20)
+enum { WALK_PER_S = 1 << 18, WALK_UNITS = 16, WALK_HORIZONS = 8 };
 
-typedef struct Count {
-    const PenOrder *o;
-    const PenSplit *s;
-    uint32_t each;
-    uint64_t end; /* positions behind it are in no batch */
-    uint64_t *list;
-} Count;
+typedef struct Walk {
+    const PenSimJob *job;
+    const PenOrder *order;
+    uint64_t steps;
+    PenSimIndexes indexes;
+    PenSimCache cache;
+    PenSimCount *count;
+} Walk;
 
-static int by_size(const void *a, const void *b)
+static void pay(Walk *w, PenSchedule *s, PenBlockPart *part)
 {
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return (x > y) - (x < y);
+    PenSimCost cost = pen__sim_fetch(&w->job->pack, &w->indexes, &w->cache, part);
+    w->count->blocks += cost.part && cost.is_block;
+    w->count->parts += cost.part && !cost.is_block;
+    w->count->indexes += cost.index > 0;
+    w->count->bytes += (double)(cost.part + cost.index);
+    pen__schedule_arrived(s, part, NULL, cost.memory);
 }
 
-/* Sorts, and leaves one of each. */
-static uint64_t unique(uint64_t *list, uint64_t n)
+/* Memory is filled; then one sample after another is used. */
+static int walk_schedule(Walk *w, PenSchedule *s, PenError *reterr)
 {
-    uint64_t kept = 0;
-    qsort(list, (size_t)n, sizeof *list, by_size);
-    for (uint64_t i = 0; i < n; i++)
-        if (!i || list[i] != list[i - 1])
-            list[kept++] = list[i];
-    return kept;
-}
-
-/* How many need a block? */
-static uint64_t users(const Count *c, uint64_t block, uint64_t *list)
-{
-    uint64_t k = c->o->plan.block_samples, n = 0;
-    uint64_t end = PEN_MIN((block + 1) * k, c->o->plan.n);
-    for (uint64_t sample = block * k; sample < end; sample++) {
-        uint64_t position = pen__order_find(c->o, sample);
-        if (position < c->end)
-            list[n++] = position % c->s->world / c->each;
+    int r = PEN_OK;
+    while (s->done < s->n && r == PEN_OK) {
+        uint64_t before = pen__schedule_progress(s);
+        PenBlockPart *part = NULL;
+        r = pen__schedule_next(s, &part, reterr);
+        if (part)
+            pay(w, s, part);
+        else if (pen__schedule_progress(s) == before && r == PEN_OK)
+            pen__schedule_sample_done(s, pen__schedule_take(s));
     }
-    return unique(list, n);
+    return r;
 }
 
-static int walk(const Count *c, PenSimCount *ret, PenError *reterr)
+static int walk_rank(Walk *w, uint32_t rank, PenError *reterr)
 {
-    uint64_t k = c->o->plan.block_samples, n_blocks = (c->o->plan.n - 1) / k + 1;
-    uint64_t stride = c->o->plan.n / WALK_MOST + 1, n = 0, seen = 0;
-    uint64_t *list = pen__alloc_array(k, sizeof *list);
-    if (!list)
-        return pen__fail_memory(reterr, WHERE, "block");
-    for (uint64_t block = 0; block < n_blocks; block += stride, seen++)
-        n += users(c, block, list);
-    pen__free(list);
-    ret->is_exact = stride == 1;
-    ret->fetches = (double)n * (double)n_blocks / (double)seen;
-    return PEN_OK;
-}
-
-/* Numbers of the blocks at the positions from `first` to `end`. */
-static uint64_t *blocks_at(const Count *c, uint64_t first, uint64_t end, PenError *reterr)
-{
-    uint64_t *list = pen__alloc_array(end - first + 1, sizeof *list);
-    if (!list)
-        pen__fail_memory(reterr, WHERE, "blocks");
-    for (uint64_t p = first; list && p < end; p++)
-        list[p - first] = pen__order_at(c->o, p) / c->o->plan.block_samples;
-    return list;
-}
-
-/* Behind the body samples of all blocks are mixed, and many may need one. */
-static int count_rest(const Count *c, uint64_t *ret, PenError *reterr)
-{
-    uint64_t body = c->o->body, n = c->o->plan.n - body, all = 0;
-    uint64_t *list = pen__alloc_array(c->o->plan.block_samples, sizeof *list);
-    uint64_t *blocks = list ? blocks_at(c, body, c->o->plan.n, reterr) : NULL;
-    if (!blocks) {
-        pen__free(list);
-        return list ? PEN_E_NO_MEMORY : pen__fail_memory(reterr, WHERE, "block");
-    }
-    n = unique(blocks, n);
-    for (uint64_t i = 0; i < n; i++)
-        all += users(c, blocks[i], list);
-    pen__free(blocks);
-    pen__free(list);
-    *ret = all;
-    return PEN_OK;
-}
-
-/* Blocks of lanes that lie, with all their samples, behind the last full batch. */
-static int count_left_out(const Count *c, uint64_t *ret, PenError *reterr)
-{
-    uint64_t k = c->o->plan.block_samples, n = 0, run = 0;
-    *ret = 0;
-    if (c->end >= c->o->body)
-        return PEN_OK;
-    uint64_t *blocks = blocks_at(c, c->end, c->o->body, reterr);
-    if (!blocks)
-        return PEN_E_NO_MEMORY;
-    n = c->o->body - c->end;
-    qsort(blocks, (size_t)n, sizeof *blocks, by_size);
-    for (uint64_t i = 0; i < n; i++) {
-        run = i && blocks[i] == blocks[i - 1] ? run + 1 : 1;
-        *ret += run == k;
-    }
-    pen__free(blocks);
-    return PEN_OK;
-}
-
-int pen__sim_count(const PenOrder *order, const PenSplit *split, uint32_t each, PenSimCount *ret,
-                   PenError *reterr)
-{
-    Count c = {.o = order, .s = split, .each = each};
-    uint64_t rest, left_out, n = order->plan.n;
-    c.end = pen__split_steps(split) * split->batch * split->world;
-    bool own_lanes = pen__order_by_block(order->plan.kind) && order->plan.lanes % split->world == 0;
-    if (!own_lanes || n - PEN_MIN(order->body, c.end) > WALK_MOST)
-        return walk(&c, ret, reterr);
-    int r = count_rest(&c, &rest, reterr);
+    PenSchedulePlan plan = pen__sim_schedule(&w->job->pack, &w->job->fetch, w->job->shares.blocks);
+    PenSplit split = pen__sim_split(w->order, w->job->s->batch, w->job->world, rank);
+    PenSchedule schedule = {0};
+    int r = pen__sim_indexes_init(&w->indexes, &w->job->pack, w->job->shares.keep, reterr);
     if (r == PEN_OK)
-        r = count_left_out(&c, &left_out, reterr);
-    if (r < 0)
-        return r;
-    uint64_t body = order->lane_blocks * order->plan.lanes;
-    *ret = (PenSimCount){.fetches = (double)(body - left_out + rest), .is_exact = true};
-    return PEN_OK;
-}
-
-bool pen__sim_cache_has(const PenSimCache *c, uint64_t block, uint32_t node)
-{
-    const PenOrderPlan *p = &c->first.plan;
-    if (!c->blocks)
-        return false;
-    uint64_t position = pen__order_find(&c->first, block * p->block_samples);
-    uint64_t world = (uint64_t)c->nodes * c->ranks, lane = position % p->lanes;
-    if (position % world / c->ranks != node)
-        return false;
-    /* The lanes of a node advance side by side. */
-    uint64_t row = position / p->lanes / p->block_samples, each = p->lanes / c->nodes;
-    uint64_t beside = lane / world * c->ranks + lane % c->ranks;
-    return row * each + beside < c->blocks;
-}
-
-double pen__sim_count_hits(const PenSimCache *cache, const PenOrder *order)
-{
-    uint64_t k = order->plan.block_samples, n = (order->plan.n - 1) / k + 1;
-    uint64_t stride = n / HITS_MOST + 1, seen = 0, hits = 0;
-    uint64_t world = (uint64_t)cache->nodes * cache->ranks;
-    for (uint64_t block = 0; block < n; block += stride, seen++) {
-        uint64_t rank = pen__order_find(order, block * k) % world;
-        hits += pen__sim_cache_has(cache, block, (uint32_t)(rank / cache->ranks));
+        r = pen__schedule_init(&schedule, &plan, reterr);
+    if (r == PEN_OK) {
+        pen__schedule_begin(&schedule, w->order, &split, w->steps);
+        w->count->samples += (double)schedule.n;
+        r = walk_schedule(w, &schedule, reterr);
     }
-    return (double)hits / (double)seen;
+    pen__schedule_fini(&schedule);
+    pen__sim_indexes_fini(&w->indexes);
+    return r;
+}
+
+/* Ranks of a node share what they fetch through its cache alone. */
+static int walk_node(Walk *w, uint32_t node, PenError *reterr)
+{
+    const PenSimJob *job = w->job;
+    int r = pen__sim_cache_init(&w->cache, &job->cache, &job->pack, node, reterr);
+    for (uint32_t i = 0; i < job->s->ranks && r == PEN_OK; i++)
+        r = walk_rank(w, node * job->s->ranks + i, reterr);
+    pen__sim_cache_fini(&w->cache);
+    return r;
+}
+
+static void multiply(PenSimCount *c, double by)
+{
+    c->blocks *= by;
+    c->parts *= by;
+    c->indexes *= by;
+    c->bytes *= by;
+    c->samples *= by;
+}
+
+/* How many of n units (ranks, or nodes with caches), with `each` samples, are walked through. */
+static uint32_t choose_units(Walk *w, uint32_t n, uint64_t each)
+{
+    const PenSimJob *job = w->job;
+    uint64_t most = (uint64_t)PEN_MIN(job->s->effort * WALK_PER_S, (double)WALK_MOST);
+    uint64_t some = PEN_MIN(PEN_MAX(most / each, (uint64_t)WALK_UNITS), (uint64_t)n);
+    uint64_t least = WALK_HORIZONS * job->fetch.horizon * (job->world / n);
+    uint64_t room = PEN_MIN(PEN_MAX(most / some, least), WALK_MOST / some);
+    if (each > room)
+        w->steps = PEN_MAX(job->steps / (each / room + 1), 1u);
+    return (uint32_t)some;
+}
+
+int pen__sim_count(const PenSimJob *job, const PenOrder *order, PenSimCount *ret, PenError *reterr)
+{
+    Walk w = {.job = job, .order = order, .steps = job->steps, .count = ret};
+    uint32_t n = job->cache.capacity ? job->s->nodes : job->world;
+    uint32_t some = choose_units(&w, n, job->steps * job->s->batch * (job->world / n));
+    *ret = (PenSimCount){.is_exact = some == n && w.steps == job->steps};
+    int r = PEN_OK;
+    for (uint32_t i = 0; i < some && r == PEN_OK; i++) {
+        uint64_t first = (uint64_t)i * n / some, end = (i + 1ull) * n / some;
+        uint32_t unit = (uint32_t)(first + pen__permute_key(0, 0, 0, i) % (end - first));
+        r = job->cache.capacity ? walk_node(&w, unit, reterr) : walk_rank(&w, unit, reterr);
+    }
+    multiply(ret, (double)n / some * (double)job->steps / (double)w.steps);
+    ret->of_node = ret->blocks / job->s->nodes;
+    return r;
 }

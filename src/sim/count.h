@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How often the blocks of a pack are fetched in an epoch: from the order, without simulating it. */
+/* What all ranks fetch in the first epoch: the schedule of each runs, and everything arrives at
+ * once. */
 #ifndef PEN_SIM_COUNT_H
 #define PEN_SIM_COUNT_H
 
 #include "sim/job.h"
 
 typedef struct PenSimCount {
-    double fetches; /* pairs of a block and who needs it */
-    bool is_exact;  /* false: counted on some blocks, and multiplied */
+    double blocks, parts, indexes; /* requests: for entire blocks, parts of them, their indexes */
+    double bytes;
+    double samples; /* delivered, without those that only fill up a batch */
+    double of_node; /* blocks that a node fetches, if there are caches */
+    bool is_exact;  /* false: counted for some ranks, or some steps, and multiplied */
 } PenSimCount;
 
-/* `each` neighbouring ranks share what they fetch. A batch that is not full is left out. */
-int pen__sim_count(const PenOrder *order, const PenSplit *split, uint32_t each, PenSimCount *ret,
-                   PenError *reterr);
-/* Of the blocks in the order's epoch, the share that `cache` has where they are needed. */
-double pen__sim_count_hits(const PenSimCache *cache, const PenOrder *order);
+/* `order` is of the first epoch; without stored blocks in the caches. */
+int pen__sim_count(const PenSimJob *job, const PenOrder *order, PenSimCount *ret, PenError *reterr);
 
 #endif

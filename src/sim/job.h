@@ -3,31 +3,28 @@
 #ifndef PEN_SIM_JOB_H
 #define PEN_SIM_JOB_H
 
-#include "load/prefetch/schedule.h"
 #include "net/retry/policy.h"
+#include "sim/part.h"
 #include "sim/store.h"
-
-/* Which blocks a node has in its cache when the second epoch begins: those it fetched first. */
-typedef struct PenSimCache {
-    uint64_t blocks; /* that fit; 0: there is none */
-    PenOrder first;  /* the order of the first epoch */
-    uint32_t nodes, ranks;
-} PenSimCache;
-
-bool pen__sim_cache_has(const PenSimCache *c, uint64_t block, uint32_t node);
 
 typedef struct PenSimJob {
     const PenSimSettings *s;
     PenSimPack pack;
     PenSimStore store;
     PenSimNet *net;
-    PenSimCache cache;
+    PenSimCachePlan cache;
+    PenOrderPlan plan;
     PenOrder order; /* of the epoch that is simulated */
-    uint64_t steps; /* batches of a rank */
-    uint64_t window_bytes;
+    PenShares shares;
+    uint64_t ring_bytes; /* that there would be with enough memory */
+    PenFetchPlan fetch;
+    uint32_t in_flight;     /* requests of a rank */
+    uint64_t steps;         /* batches of a rank */
+    double request_samples; /* that are needed of what one request has; mean */
     uint64_t start_ns;
     struct PenSimRank *ranks;
-    PenSimLink **links;        /* of the nodes */
+    PenSimLink **links; /* of the nodes: */
+    PenSimCache *caches;
     uint32_t world;            /* ranks of all nodes */
     uint32_t followed;         /* nodes that are simulated */
     double weight;             /* for so many each of them stands */
@@ -39,5 +36,8 @@ typedef struct PenSimJob {
 int pen__sim_check(const PenSimSettings *s, PenError *reterr); /* are they in their ranges? */
 /* PEN_E_INVALID: this setting is not. */
 int pen__sim_refuse(PenError *reterr, const char *what, double found, const char *expected);
+
+/* result.c: what a simulated job has come to; what was counted is in `ret` already. */
+int pen__sim_result(PenSimJob *job, PenSimResult *ret, PenError *reterr);
 
 #endif

@@ -12,6 +12,8 @@
 #define WHERE "sim/pack"
 
 enum { SHARD_ENTRY_BYTES = 96 }; /* of a manifest, for each shard */
+/* Of the index of a block of photographs, as 'penstock info' prints it. */
+enum { INDEX_BYTES = 64, INDEX_SAMPLE_BYTES = 224 };
 
 static void from_pack(PenSimPack *p)
 {
@@ -23,8 +25,11 @@ static void from_pack(PenSimPack *p)
     p->n_blocks = m->n_blocks;
     p->n_shards = m->n_shards;
     p->pack_bytes = info->total_bytes;
+    p->payload_bytes = info->stats.payload_bytes;
     p->block_bytes = shards / PEN_MAX(m->n_blocks, 1u);
     p->largest_block = info->largest_block_bytes;
+    p->sample_bytes = (double)shards / (double)PEN_MAX(m->n_samples, 1u);
+    p->index_bytes = info->stats.index_bytes / PEN_MAX(m->n_blocks, 1u);
     p->manifest_bytes = m->bytes;
 }
 
@@ -42,8 +47,11 @@ static int from_numbers(PenSimPack *p, const PenSimSettings *s, PenError *reterr
     p->n_samples = s->n_samples;
     p->block_samples = s->block_samples;
     p->n_blocks = (s->n_samples - 1) / s->block_samples + 1;
-    p->pack_bytes = bytes;
+    p->pack_bytes = p->payload_bytes = bytes;
     p->block_bytes = p->largest_block = s->sample_bytes * s->block_samples;
+    p->index_bytes =
+        PEN_MIN(INDEX_BYTES + (uint64_t)INDEX_SAMPLE_BYTES * s->block_samples, p->block_bytes / 2);
+    p->sample_bytes = (double)s->sample_bytes;
     p->blocks_per_shard = PEN_MAX(s->shard_bytes / p->block_bytes, 1u);
     p->n_shards = (p->n_blocks - 1) / p->blocks_per_shard + 1;
     p->manifest_bytes = p->n_shards * SHARD_ENTRY_BYTES;
@@ -65,6 +73,14 @@ int pen__sim_pack_init(PenSimPack *p, const PenSimSettings *s, PenError *reterr)
 uint64_t pen__sim_pack_shard(const PenSimPack *p, uint64_t block)
 {
     return p->pack ? pen__pack_shard_of(p->pack, block) : block / p->blocks_per_shard;
+}
+
+uint64_t pen__sim_pack_block_bytes(const PenSimPack *p, uint64_t block)
+{
+    if (!p->pack)
+        return p->block_bytes;
+    const PenShardEntry *e = &pen__pack_manifest(p->pack)->shards[pen__sim_pack_shard(p, block)];
+    return e->file_bytes / PEN_MAX(e->n_blocks, 1u);
 }
 
 /* Shards are named by a hash; of a pack that is not there, by another one. */

@@ -3,21 +3,20 @@
 
 #include "base/attr.h"
 #include "base/error.h"
-#include "base/machine/ranks.h"
 #include "base/mem.h"
 #include "pack/reader/reader.h"
 
 #define WHERE "sim/rank"
 
 enum { TAIL_BYTES = 65536 };
-enum { FETCHERS = 64 }; /* of a loader, each with a block of its own: see load/plan/builder.c */
 
 /* WAIT: for another's request for the same index. TURN: for those that are needed before. */
-typedef enum Stage { MANIFEST, MANIFEST_REST, TAIL, WAIT, TURN, BLOCK } Stage;
+typedef enum Stage { MANIFEST, MANIFEST_REST, TAIL, WAIT, TURN, INDEX, PART } Stage;
 
 typedef struct PenSimFetch {
     PenSimRank *rank;
-    PenScheduledBlock *block;
+    PenBlockPart *part;
+    PenSimCost cost;
     PenOperation *op;
     Stage stage;
     unsigned prefix;
@@ -42,7 +41,8 @@ static int fetch_prepare(void *ctx, unsigned attempt, PenHttpRequest *ret, PenEr
     const Fetch *f = ctx;
     (void)reterr;
     f->rank->tails += !attempt && f->stage == TAIL;
-    f->rank->blocks += !attempt && f->stage == BLOCK;
+    f->rank->block_indexes += !attempt && f->stage == INDEX;
+    f->rank->blocks += !attempt && f->stage == PART;
     ret->method = "GET";
     ret->url = pen__sim_store_url(f->prefix);
     ret->into_bytes = (size_t)f->bytes;
@@ -100,14 +100,6 @@ static Fetch *fetch_new(PenSimRank *k)
     return f;
 }
 
-static uint64_t bytes_of(const PenSimPack *p, uint64_t shard)
-{
-    if (!p->pack)
-        return p->block_bytes;
-    const PenShardEntry *e = &pen__pack_manifest(p->pack)->shards[shard];
-    return e->file_bytes / PEN_MAX(e->n_blocks, 1u);
-}
-
 /* No more than is asked for anyway, but for a shard of thousands of blocks. */
 static uint64_t tail_of(const PenSimPack *p, uint64_t shard)
 {
@@ -118,24 +110,21 @@ static uint64_t tail_of(const PenSimPack *p, uint64_t shard)
 static void begin_epoch(PenSimRank *k)
 {
     const PenSimJob *job = k->job;
-    PenSplit split = {.n = job->pack.n_samples,
-                      .batch = job->s->batch,
-                      .rank = k->rank,
-                      .world = job->world,
-                      .drop_last = true};
+    PenSplit split = pen__sim_split(&job->order, job->s->batch, job->world, k->rank);
     pen__schedule_begin(&k->schedule, &job->order, &split, job->steps);
     k->opened = true;
 }
 
-/* Those whose index is here are sent; until the first batch has its blocks, in the order of need.
- */
+/* Those whose shard's index is here are sent; until the first batch has its parts, in the order of
+ * need. */
 static void take_turns(PenSimRank *k)
 {
     for (Fetch *f = k->fetches; f; f = f->next) {
         if (!k->warm && (f->stage == TAIL || f->stage == WAIT))
             return;
         if (f->stage == TURN)
-            fetch_ask(f, BLOCK, bytes_of(&k->job->pack, f->shard));
+            fetch_ask(f, f->cost.index ? INDEX : PART,
+                      f->cost.index ? f->cost.index : f->cost.part);
     }
 }
 
@@ -149,7 +138,7 @@ static void have_tail(PenSimRank *k, uint64_t shard)
     take_turns(k);
 }
 
-/* Has the first batch its blocks? */
+/* Has the first batch its parts? */
 static void count_landed(PenSimRank *k)
 {
     k->landed++;
@@ -187,10 +176,14 @@ static void fetch_done(void *ctx, int r, const PenError *err)
         have_tail(k, f->shard);
         return;
     }
-    if (f->stage == BLOCK) {
+    if (f->stage == INDEX) {
+        fetch_ask(f, PART, f->cost.part);
+        return;
+    }
+    if (f->stage == PART) {
         count_landed(k);
-        pen__schedule_arrived(&k->schedule, f->block, NULL, f->bytes);
-        pen__sim_batch_arrived(k, f->block);
+        pen__schedule_arrived(&k->schedule, f->part, NULL, f->cost.memory);
+        pen__sim_batch_arrived(k, f->part);
     } else {
         begin_epoch(k);
     }
@@ -198,20 +191,23 @@ static void fetch_done(void *ctx, int r, const PenError *err)
     turn(k);
 }
 
-static void fetch_block(PenSimRank *k, PenScheduledBlock *b)
+static void fetch_part(PenSimRank *k, PenBlockPart *part)
 {
     const PenSimPack *p = &k->job->pack;
-    uint64_t shard = pen__sim_pack_shard(p, b->number);
-    if (k->job->s->epoch && pen__sim_cache_has(&k->job->cache, b->number, k->node)) {
+    uint64_t shard = pen__sim_pack_shard(p, part->block);
+    PenSimCost cost = pen__sim_fetch(p, &k->indexes, k->cache, part);
+    if (!cost.part) {
         k->hits++;
-        pen__schedule_arrived(&k->schedule, b, NULL, bytes_of(p, shard));
+        k->landed++;
+        pen__schedule_arrived(&k->schedule, part, NULL, cost.memory);
         return;
     }
     bool coming = is_coming(k, shard);
     Fetch *f = fetch_new(k);
     if (!f)
         return;
-    f->block = b;
+    f->part = part;
+    f->cost = cost;
     f->shard = shard;
     f->prefix = pen__sim_pack_prefix(p, shard);
     if (k->shards[shard % PEN_SIM_SHARDS] == (uint32_t)shard + 1) {
@@ -224,19 +220,19 @@ static void fetch_block(PenSimRank *k, PenScheduledBlock *b)
     }
 }
 
-/* Asks for what the window wants, as much at once as the loader does. */
+/* Asks for what the schedule wants, as much at once as the loader does. */
 static void pump(PenSimRank *k)
 {
-    while (k->opened && k->fetching < k->fetchers && k->job->r == PEN_OK) {
-        uint64_t cursor = k->schedule.cursor;
-        PenScheduledBlock *b = NULL;
+    while (k->opened && k->fetching < k->job->fetch.fetchers && k->job->r == PEN_OK) {
+        uint64_t before = pen__schedule_progress(&k->schedule);
+        PenBlockPart *part = NULL;
         PenError err = {0};
-        int r = pen__schedule_next(&k->schedule, &b, &err);
+        int r = pen__schedule_next(&k->schedule, &part, &err);
         if (r < 0)
             give_up(k, r, &err);
-        if (b)
-            fetch_block(k, b);
-        else if (cursor == k->schedule.cursor)
+        if (part)
+            fetch_part(k, part);
+        else if (before == pen__schedule_progress(&k->schedule))
             break;
     }
 }
@@ -298,38 +294,22 @@ static void turn(PenSimRank *k)
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-static uint64_t most_bytes(void *ctx, uint64_t number)
-{
-    const PenSimPack *p = &((PenSimRank *)ctx)->job->pack;
-    (void)number;
-    return p->largest_block;
-}
-
 int pen__sim_rank_init(PenSimRank *k, PenSimJob *job, uint32_t rank, PenSimLink *link,
-                       PenError *reterr)
+                       PenSimCache *cache, PenError *reterr)
 {
     PenPolicySettings settings;
     pen__policy_settings_init(&settings);
-    *k = (PenSimRank){.job = job, .rank = rank, .node = rank / job->s->ranks};
-    settings.in_flight = job->s->in_flight ? pen__node_share(job->s->in_flight, job->s->ranks)
-                                           : pen__node_usual(settings.in_flight, job->s->ranks);
-    k->fetchers = PEN_MAX(settings.in_flight, (uint32_t)FETCHERS);
-    uint64_t fit = PEN_MAX(job->window_bytes / PEN_MAX(job->pack.block_bytes, 1u), 2u);
-    k->fetchers = (uint32_t)PEN_MIN(k->fetchers, fit);
-    /* The size of the pack is for the table alone, which is to be small here. */
-    uint64_t most = job->window_bytes / PEN_MAX(job->pack.largest_block, 1u) + 1;
-    PenSchedulePlan plan = {.block_samples = job->pack.block_samples,
-                            .n_samples =
-                                PEN_MIN(job->pack.n_blocks, 2 * most) * job->pack.block_samples,
-                            .limit_bytes = job->window_bytes,
-                            .block_bytes = most_bytes,
-                            .ctx = k};
+    *k = (PenSimRank){.job = job, .rank = rank, .cache = cache};
+    settings.in_flight = job->in_flight;
+    PenSchedulePlan plan = pen__sim_schedule(&job->pack, &job->fetch, job->shares.blocks);
     k->t = pen__sim_net_client(job->net, link);
     if (!k->t)
         return pen__fail_memory(reterr, WHERE, "client");
     int r = pen__policy_new(k->t, &settings, &k->policy, reterr);
     if (r == PEN_OK)
         r = pen__schedule_init(&k->schedule, &plan, reterr);
+    if (r == PEN_OK)
+        r = pen__sim_indexes_init(&k->indexes, &job->pack, job->shares.keep, reterr);
     return r < 0 ? r : pen__sim_batch_init(k, reterr);
 }
 
@@ -359,5 +339,6 @@ void pen__sim_rank_fini(PenSimRank *k)
     while (k->fetches)
         fetch_end(k->fetches);
     pen__schedule_fini(&k->schedule);
+    pen__sim_indexes_fini(&k->indexes);
     pen__sim_batch_fini(k);
 }

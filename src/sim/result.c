@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sim/result.h"
-
 #include <stdlib.h>
 
 #include "base/attr.h"
@@ -28,11 +26,12 @@ static void describe(const PenSimJob *job, PenSimResult *ret)
     ret->block_samples = p->block_samples;
     ret->pack_bytes = p->pack_bytes;
     ret->block_bytes = p->block_bytes;
-    ret->lanes = job->order.plan.lanes;
-    ret->window = job->order.plan.window;
+    ret->shuffle_buffer = job->order.streams ? job->order.streams * p->block_samples : p->n_samples;
+    ret->fetch_unit = (uint32_t)job->fetch.unit;
+    ret->memory_wanted_bytes = job->fetch.memory_wanted;
     ret->ranks = job->n_ranks;
     ret->followed = job->followed;
-    ret->memory_room = job->window_bytes;
+    ret->memory_room = job->shares.blocks;
 }
 
 /* The job's time ends with its last batch when the epoch was over before. */
@@ -74,6 +73,7 @@ static void add_rank(PenSimRank *k, uint64_t end, PenSimResult *ret)
     ret->failures += c.failures;
     ret->tails += k->tails;
     ret->block_requests += k->blocks;
+    ret->index_requests += k->block_indexes;
     ret->hits += k->hits;
     ret->memory_bytes = PEN_MAX(ret->memory_bytes, k->schedule.peak_bytes);
     ret->batches += k->batches;
@@ -117,18 +117,21 @@ static void add_nodes(const PenSimJob *job, PenSimResult *ret)
     ret->node_bytes_per_s = bytes / job->followed / ret->seconds;
 }
 
-/* Requests beside those for blocks, repeated ones, and blocks that a cache has, are as frequent as
- * in what was simulated. */
+/* Indexes of shards, repeated requests, and blocks that a cache has, are as frequent as in what was
+ * simulated. */
 static void add_cost(const PenSimJob *job, PenSimResult *ret)
 {
-    double blocks = (double)ret->block_requests, hits = (double)ret->hits, more = 1;
-    double asked = blocks + hits > 0 ? blocks / (blocks + hits) : 1;
-    double once = blocks + (double)ret->tails;
+    double parts = (double)ret->block_requests, hits = (double)ret->hits, more = 1;
+    double asked = parts + hits > 0 ? parts / (parts + hits) : 1;
+    double once = parts + (double)(ret->index_requests + ret->tails);
     if (once > 0)
         more = (once + (double)(ret->retries + ret->hedges)) / once;
-    double tails = blocks > 0 ? (double)ret->tails / blocks : 0;
-    double opening = (double)job->world;
-    ret->requests_per_epoch = (double)ret->block_fetches * asked * (1 + tails) * more + opening;
+    double tails = parts > 0 ? (double)ret->tails / parts : 0;
+    double all = (double)(ret->block_fetches + ret->part_fetches) * (1 + tails);
+    all += (double)ret->index_fetches;
+    if (job->s->epoch)
+        all *= asked;
+    ret->requests_per_epoch = all * more + job->world; /* each opens the pack */
     ret->dollars_per_million = DOLLARS_PER_MILLION;
     ret->dollars_per_epoch = ret->requests_per_epoch / 1e6 * DOLLARS_PER_MILLION;
 }

@@ -53,6 +53,7 @@ static void send_parts(PenSimTask *t, uint64_t n, uint64_t bytes)
 static void add_opening(PenSimTask *t)
 {
     ask(t, PEN_SIM_HEAD, PEN_SIM_MANIFEST, SMALL_BYTES);
+    ask(t, PEN_SIM_HEAD, PEN_SIM_MANIFEST, SMALL_BYTES); /* is the pack complete already? */
     ask(t, PEN_SIM_POST, PEN_SIM_MANIFEST, SMALL_BYTES); /* may it write here? */
     ask(t, PEN_SIM_DELETE, PEN_SIM_MANIFEST, SMALL_BYTES);
     ask(t, PEN_SIM_GET, PEN_SIM_MANIFEST, SMALL_BYTES);       /* the address of the plan */
@@ -366,7 +367,7 @@ void pen__sim_task_count(const PenSimTaskPlan *plan, uint64_t n, double ret[PEN_
     uint64_t shards = blocks / plan->shard_blocks, last = blocks % plan->shard_blocks;
     uint64_t rest = n % plan->block_samples, pages = (n - 1) / plan->page_samples + 1;
     ret[PEN_SIM_SOURCE] += (double)n;
-    ret[PEN_SIM_HEAD] += 1;
+    ret[PEN_SIM_HEAD] += 2;
     ret[PEN_SIM_POST] += 1;
     ret[PEN_SIM_DELETE] += 1;
     ret[PEN_SIM_LIST] += (double)plan->list_pages;

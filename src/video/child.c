@@ -17,7 +17,7 @@
 #define WHERE "video/process"
 #define NAME "video decoder process"
 #define PROGRAM "penstock-video-decoder"
-#define REPLY_NS (UINT64_C(30) * 1000000000)
+#define REPLY_NS (UINT64_C(60) * 1000000000) /* that only a hang takes, on any machine */
 
 /* Of its address space: libraries, and 32 pictures of 6 bytes per pixel with a third more. */
 #define MEMORY_BYTES ((uint64_t)512 << 20)

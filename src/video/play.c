@@ -42,7 +42,7 @@ static int check_time(const Playing *p)
 {
     if (pen__sys->now_ns() < p->deadline_ns)
         return PEN_OK;
-    return pen__fail(p->reterr, PEN_E_DECODE, WHERE,
+    return pen__fail(p->reterr, PEN_E_DECODE_TIMEOUT, WHERE,
                      "video: expected the frames of a sample to be decoded within %d s, found more "
                      "work; choose frames that are closer together, or encode it with more key "
                      "frames",

@@ -28,7 +28,8 @@ typedef struct PenPlayList {
 typedef int (*PenPictureFn)(void *ctx, const PenVideoPicture *picture, PenError *reterr);
 
 /* Calls `take` for each wanted packet's picture, those after one start in the order of times.
- * Errors are those of the decoder: PEN_E_DECODE if a picture is missing, or it takes too long. */
+ * Errors are those of the decoder: PEN_E_DECODE if a picture is missing. PEN_E_DECODE_TIMEOUT
+ * if it takes too long: that is no damage of the sample, which a slow machine could make up. */
 int pen__video_play(PenFrameDecoder *d, const PenPlayList *list, PenPictureFn take, void *ctx,
                     PenError *reterr);
 

@@ -62,9 +62,10 @@ static void get_path(char ret[PATH_MAX])
 static int fail_open(const char *why, PenError *reterr)
 {
     return pen__fail(reterr, PEN_E_UNSUPPORTED, WHERE,
-                     "cannot open the video decoder: %s. Install it with `pip install "
-                     "penstock-video`, or build penstock with -Dvideo=enabled; " VARIABLE
-                     " may have its path",
+                     "cannot open the video decoder: %s. In a clone of penstock, './dev setup' and "
+                     "'./dev build' make build/video/libpenstock-video.so.0; set "
+                     "PENSTOCK_VIDEO_LIBRARY to its path. Or install the wheel that './dev wheel "
+                     "video' writes to build/wheels",
                      why ? why : LIBRARY);
 }
 

@@ -70,7 +70,7 @@ static int wait_for(const PenTalk *t, short events, uint64_t deadline, PenError 
 {
     uint64_t now = pen__sys->now_ns();
     if (now >= deadline)
-        return pen__fail(reterr, PEN_E_DECODE, WHERE,
+        return pen__fail(reterr, PEN_E_DECODE_TIMEOUT, WHERE,
                          NAME ": expected a reply within %.3g s, found none; stopped",
                          (double)t->reply_ns / 1e9);
     uint64_t left_ms = (deadline - now) / 1000000 + 1;

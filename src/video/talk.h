@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Requests to the process of a decoder. It may be hostile: every wait has a deadline, and what it
  * says is checked by the caller. All failures are PEN_E_DECODE, the error of one sample, but those
- * of the system. */
+ * of the system, and PEN_E_DECODE_TIMEOUT at the deadline. */
 #ifndef PEN_VIDEO_TALK_H
 #define PEN_VIDEO_TALK_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* An address: up to the first NUL. What is accepted reads the same when written down, and leads to
  * URLs that can be signed; what stands before an @ or behind a ? is in no message. Behind the NUL
- * there is a name below it. */
+ * there is a name below it; an object's name may have marks that no address may. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,12 +49,16 @@ static void use(const PenAddress *a, const char *text, const char *name)
     PenAddress below;
     PenEndpoint e;
     read_again(a);
+    if (a->scheme == PEN_SCHEME_S3)
+        MUST(pen__endpoint_make(NULL, "eu-west-1", &e, &err));
     if (GOES(pen__address_join(a, name, &below, &err))) {
-        read_again(&below);
+        if (a->scheme == PEN_SCHEME_S3)
+            sign(&e, below.bucket, below.path);
+        if (a->scheme != PEN_SCHEME_S3 || !strpbrk(name, "?#"))
+            read_again(&below);
         pen__address_free(&below);
     }
     if (a->scheme == PEN_SCHEME_S3) {
-        MUST(pen__endpoint_make(NULL, "eu-west-1", &e, &err));
         sign(&e, a->bucket, a->path);
     } else if (GOES(pen__endpoint_make(text, NULL, &e, &err))) {
         sign(&e, "bucket", name);

@@ -20,6 +20,8 @@
 #include "lib/sweep.h"
 #include "lib/tiled_pack.h"
 #include "lib/tree.h"
+#include "load/epoch/split.h"
+#include "load/epoch/state.h"
 #include "pack/write/publish.h"
 #include "pack/write/roll.h"
 
@@ -262,7 +264,7 @@ PenLoaderSettings load_settings(uint32_t batch)
 {
     PenLoaderSettings s;
     pen_loader_settings_init(&s);
-    s.drop_last = 1;
+    s.last_batch = PEN_LAST_DROP;
     s.batch_size = batch;
     s.pipeline = "decode | random_resized_crop 32 | hflip | tensor u8 nhwc";
     s.order = PEN_ORDER_RANDOM;
@@ -310,15 +312,32 @@ uint64_t load_batch_sum(const PenBatch *b, uint32_t i)
     return first;
 }
 
-/* The g-th batch of a pass that began at `start`. */
-static void note_batch(const PenBatch *b, const PenLoaderSettings *s, uint64_t start, uint64_t g,
-                       LoadPass *pass)
+/* How the pass of a loader that began at `start` is split. The state has the order. */
+static PenSplit split_of(const PenLoader *l, const PenLoaderSettings *s, uint64_t start, uint64_t n)
 {
+    char text[PEN_STATE_BYTES];
+    PenState state;
+    PenOrder order;
+    MUST(pen_loader_save(l, text, NULL) == PEN_OK && pen__state_read(text, &state, NULL) == PEN_OK);
+    MUST(pen__order_init(&order, &state.order, state.epoch, NULL) == PEN_OK);
+    return (PenSplit){.n = n,
+                      .start = start,
+                      .batch = s->batch_size,
+                      .rank = s->rank,
+                      .world = s->world,
+                      .deal = pen__deal_for(&order, s->world),
+                      .streams = order.streams};
+}
+
+static void note_batch(const PenBatch *b, const PenSplit *split, uint64_t g, LoadPass *pass)
+{
+    PenPassStep step = pen__split_step(split, g);
     for (uint32_t i = 0; i < b->n_samples; i++) {
-        uint64_t p = start + (g * b->n_samples + i) * s->world + s->rank;
-        if (!b->valid[i] != (p >= pass->n))
+        bool valid;
+        uint64_t p = pen__split_position(split, &step, i, &valid);
+        if (!b->valid[i] != !valid)
             must_failed("valid", 0, "a position is wrong");
-        if (b->valid[i] && pass->sums)
+        if (valid && pass->sums)
             pass->sums[p] = load_batch_sum(b, i);
     }
     pass->batches++;
@@ -328,6 +347,7 @@ static void note_batch(const PenBatch *b, const PenLoaderSettings *s, uint64_t s
 int load_take(PenLoader *l, const PenLoaderSettings *s, uint64_t start, uint64_t limit, bool stop,
               LoadPass *pass)
 {
+    PenSplit split = split_of(l, s, start, pass->n);
     for (uint64_t i = 0; i < limit; i++) {
         PenBatch *b = NULL;
         PenError e = {0};
@@ -343,7 +363,7 @@ int load_take(PenLoader *l, const PenLoaderSettings *s, uint64_t start, uint64_t
                 return r;
             continue;
         }
-        note_batch(b, s, start, i, pass);
+        note_batch(b, &split, i, pass);
         pen_batch_unref(&b);
     }
     return PEN_OK;

@@ -1,26 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "lib/order_help.h"
 
-const Shape shapes[12] = {{1, 1, 1},  {1, 4, 3},  {2, 3, 5},  {3, 2, 1},  {4, 6, 8},  {7, 1, 16},
-                          {16, 4, 2}, {32, 3, 4}, {5, 12, 7}, {64, 8, 2}, {3, 64, 4}, {1000, 1, 9}};
+const Shape shapes[14] = {{1, 6},  {1, 24},  {2, 6},  {2, 12},  {3, 6},  {3, 48},  {7, 12},
+                          {32, 6}, {32, 24}, {33, 6}, {33, 12}, {64, 6}, {100, 6}, {100, 12}};
 
 PenOrder order_of(int32_t kind, uint64_t n, uint64_t seed, uint64_t epoch, Shape s)
 {
     PenOrder o;
-    PenOrderPlan plan = {.kind = kind,
-                         .n = n,
-                         .seed = seed,
-                         .block_samples = s.k,
-                         .lanes = s.lanes,
-                         .window = s.window};
+    PenOrderPlan plan = {
+        .kind = kind, .n = n, .seed = seed, .block_samples = s.k, .streams = s.streams};
     if (pen__order_init(&o, &plan, epoch, NULL) != PEN_OK)
         abort();
     return o;
 }
 
-PenOrder block_order(uint64_t n, uint64_t seed, uint64_t epoch, Shape s)
+PenOrder shuffle_order(uint64_t n, uint64_t seed, uint64_t epoch, Shape s)
 {
-    return order_of(PEN_ORDER_BLOCK, n, seed, epoch, s);
+    return order_of(PEN_ORDER_SHUFFLE, n, seed, epoch, s);
 }
 
 PenOrder random_order(uint64_t n, uint64_t seed, uint64_t epoch)
@@ -34,23 +30,39 @@ bool order_is_whole(const PenOrder *o, uint8_t *seen)
     memset(seen, 0, n);
     for (uint64_t p = 0; p < n; p++) {
         uint64_t s = pen__order_at(o, p);
-        if (s >= n || seen[s]++ || pen__order_find(o, s) != p)
+        if (s >= n || seen[s]++)
             return false;
     }
     return true;
 }
 
-bool order_inverts(const PenOrder *o, uint64_t count, PenRng *rng)
+typedef struct Pair {
+    uint64_t position, sample;
+} Pair;
+
+static int by_sample(const void *a, const void *b)
 {
+    const Pair *x = a, *y = b;
+    return x->sample < y->sample ? -1 : x->sample > y->sample;
+}
+
+bool order_is_injective(const PenOrder *o, uint64_t count, PenRng *rng)
+{
+    Pair *pairs = malloc(count * sizeof *pairs);
+    if (!pairs)
+        abort();
+    bool is_good = true;
     for (uint64_t i = 0; i < count; i++) {
         uint64_t p = pen__rng_below(rng, o->plan.n);
-        uint64_t s = pen__order_at(o, p);
-        if (s >= o->plan.n || pen__order_find(o, s) != p)
-            return false;
-        if (pen__order_at(o, pen__order_find(o, p)) != p)
-            return false;
+        pairs[i] = (Pair){p, pen__order_at(o, p)};
+        is_good = is_good && pairs[i].sample < o->plan.n;
     }
-    return true;
+    qsort(pairs, count, sizeof *pairs, by_sample);
+    for (uint64_t i = 1; i < count; i++)
+        if (pairs[i].sample == pairs[i - 1].sample && pairs[i].position != pairs[i - 1].position)
+            is_good = false;
+    free(pairs);
+    return is_good;
 }
 
 double chi_deviation(const uint32_t *counts, size_t n)

@@ -11,23 +11,23 @@
 #include "base/rng.h"
 #include "load/epoch/order.h"
 
-/* Samples a block, lanes and window. */
+/* Samples of a block, and streams. */
 typedef struct Shape {
     uint64_t k;
-    uint32_t lanes, window;
+    uint32_t streams;
 } Shape;
 
-extern const Shape shapes[12];
+extern const Shape shapes[14];
 
 PenOrder order_of(int32_t kind, uint64_t n, uint64_t seed, uint64_t epoch, Shape s);
-PenOrder block_order(uint64_t n, uint64_t seed, uint64_t epoch, Shape s);
+PenOrder shuffle_order(uint64_t n, uint64_t seed, uint64_t epoch, Shape s);
 PenOrder random_order(uint64_t n, uint64_t seed, uint64_t epoch);
 
-/* Is every sample there once, and found again? `seen` has n bytes. */
+/* Is every sample there once? `seen` has n bytes. */
 bool order_is_whole(const PenOrder *o, uint8_t *seen);
 
-/* Is what `count` random positions hold below n and found again? */
-bool order_inverts(const PenOrder *o, uint64_t count, PenRng *rng);
+/* Are the samples at `count` random positions below n, and all different where positions are? */
+bool order_is_injective(const PenOrder *o, uint64_t count, PenRng *rng);
 
 /* How far counts are from being equal, in standard deviations of chi-square. */
 double chi_deviation(const uint32_t *counts, size_t n);

@@ -2,8 +2,8 @@
 """What a loader draws for a sample, in plain Python: which box, which flip, which factor.
 
 Written a second time on purpose, from the descriptions in src/ops/operations/draw.h and boxes.h: a
-number is addressed by (seed, epoch, sample, operation's name, which one of that name, number of the
-draw), and of views also by the name of the view and the number of the repeat.
+number is addressed by (seed, epoch, sample, draw_id of the operation, which one with that draw_id,
+number of the draw), and of views also by the name of the view and the number of the repeat.
 """
 
 import math
@@ -11,6 +11,20 @@ from typing import NamedTuple
 
 M32 = 2**32 - 1
 M64 = 2**64 - 1
+
+# draw_id of each operation on images. They never change.
+DRAW_IDS = {
+    "decode": 1, "resize": 2, "center_crop": 3, "random_crop": 4, "three_crop": 5,
+    "random_resized_crop": 6, "cover": 7, "patches": 8, "hflip": 9, "vflip": 10,
+    "random_rotation": 11, "random_affine": 12, "random_perspective": 13, "pad": 14,
+    "five_crop": 15, "ten_crop": 16, "color_jitter": 17, "grayscale": 18, "random_invert": 19,
+    "random_posterize": 20, "random_solarize": 21, "random_equalize": 22, "random_autocontrast": 23,
+    "random_adjust_sharpness": 24, "adjust_gamma": 25, "gaussian_blur": 26,
+    "random_channel_permutation": 27, "jpeg": 28, "random_apply": 29, "random_choice": 30,
+    "random_order": 31, "rand_augment": 32, "trivial_augment": 33, "auto_augment": 34,
+    "aug_mix": 35, "three_augment": 36, "clip": 37, "normalize": 38, "random_erasing": 39,
+    "tensor": 40, "repeat": 41, "pad_batch": 42, "mixup": 43, "cutmix": 44,
+}
 
 
 class Box(NamedTuple):
@@ -36,13 +50,6 @@ def mix(x):
     return x ^ x >> 32
 
 
-def fnv1a(data):
-    h = 0x811C9DC5
-    for byte in data:
-        h = (h ^ byte) * 0x01000193 & M32
-    return h
-
-
 def fnv1a_64(data):
     h = 0xCBF29CE484222325
     for byte in data:
@@ -58,8 +65,7 @@ class Draw:
         if view is not None:
             key = mix(key ^ mix((fnv1a_64(view.encode()) | 1) ^ 0x517CC1B727220A95))
         self.key = key & M32, key >> 32
-        name = fnv1a(op.encode() + occurrence.to_bytes(4, "little"))
-        self.place = [sample & M32, sample >> 32, name]
+        self.place = [sample & M32, sample >> 32, DRAW_IDS[op] << 16 | occurrence]
         self.n = repeat << 20
 
     def bits(self):

@@ -185,6 +185,6 @@ class Inputs:
         return [self.top, "--kind", "frames"] if self.kind == "frames" else [self.top]
 
     def options(self, order):
-        more = {"frames": ["--fps", "4"], "gulp": ["--fps", "4"], "kept": ["--mode", "keep"]}
+        more = {"frames": ["--fps", "4"], "gulp": ["--fps", "4"], "kept": ["--video", "keep"]}
         return ["--order", order, "--block-samples", "2", "--shard-bytes", "1",
                 *more.get(self.kind, [])]

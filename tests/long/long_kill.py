@@ -47,7 +47,7 @@ class Case:
             shutil.copytree(self.start, self.out)
 
     def cleaned(self, source):
-        copy = self.out + "-copy"
+        copy = self.out.removesuffix(".pen") + "-copy.pen"  # gc takes only what can be a pack
         shutil.rmtree(copy, ignore_errors=True)
         shutil.copytree(source, copy)
         code, text = program.run("gc", copy)

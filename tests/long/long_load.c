@@ -72,9 +72,8 @@ static PenLoaderSettings settings_of(int order, uint64_t seed, uint32_t batch)
     s.pipeline = COLOURS;
     s.order = order;
     s.seed = seed;
-    s.drop_last = 0;
-    s.lanes = 3; /* else chosen from the memory */
-    s.window = 2;
+    s.last_batch = PEN_LAST_PAD;
+    s.shuffle_buffer = 1; /* as few streams as can be */
     return s;
 }
 
@@ -196,7 +195,6 @@ static void one_resume(Sweep *sweep, PenRng *rng, const uint64_t *expected, int 
     after.world = 1 + (uint32_t)pen__rng_below(rng, WORLD);
     before.threads = 1 + (int)pen__rng_below(rng, 4);
     after.threads = 1 + (int)pen__rng_below(rng, 4);
-    after.lanes = after.window = 0; /* the state knows */
     /* At least one batch short of the end: a state at the end belongs to the next epoch. */
     uint64_t steps = pen__rng_below(rng, N / (before.batch_size * before.world));
     run_some(sweep, before, steps, sums, state);
@@ -491,7 +489,7 @@ static void load_way(Sweep *sweep, int way, const uint64_t *expected, uint64_t *
     load_pack_write(dir, &spec);
     PenPack *pack = load_pack_open(dir);
     for (int storage = 0; storage < STORAGES; storage++, sweep->n++) {
-        PenLoaderSettings s = settings_of(PEN_ORDER_BLOCK, 5, 16);
+        PenLoaderSettings s = settings_of(PEN_ORDER_SHUFFLE, 5, 16);
         LoadPass pass = {.sums = sums, .n = N};
         memset(sums, 0, N * sizeof *sums);
         set_storage(storage);

@@ -33,7 +33,7 @@ def check_mute(top, behaviour, first):
     with BadServer(top, tls=False) as server:
         server.behave(behaviour, "/pictures.pen/", first)
         loader = penstock.Loader(server.url("/pictures.pen"), 8, shuffle=False, timeout=STALL,
-                                 output="numpy")
+                                 output="numpy", pipeline={"label": "tensor"})
         began = time.monotonic()
         try:
             for _ in loader:

@@ -176,7 +176,7 @@ def check_python(top):
         with penstock.open("s3://bucket/pictures.pen", storage_options=options) as pack:
             search.look("repr", repr(pack) + str(pack))
             search.look("pickle", pickled(pack))
-            loader = penstock.Loader(pack, 8, output="numpy")
+            loader = penstock.Loader(pack, 8, output="numpy", pipeline="label: tensor")
             next(iter(loader))
             search.look("repr of a loader", repr(loader))
             search.look("state", repr(loader.state_dict()) + str(pickle.dumps(loader.state_dict())))

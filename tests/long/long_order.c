@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The orders at every small size, at random larger ones and at 10^12: permutations, their inverse,
- * their time, and how well they mix compared with a list that was shuffled. */
+/* The orders at every small size, at random larger ones and at 10^12: permutations, their time, and
+ * how well they mix compared with a list that was shuffled. */
 #include <inttypes.h>
 
 #include "base/sys.h"
@@ -12,16 +12,15 @@
 #define MOST_US 1.0 /* asked for, of one position */
 enum { SMALL_N = 2000, ROUNDS = 5 };
 
-/* Twelve lanes: ranks of 1, 2, 3, 4, 6 and 12 have their own. */
-static const Shape huge_shapes[] = {{32, 12, 8}, {32, 192, 16}, {1, 1, 1}, {1000, 768, 10}};
+static const Shape huge_shapes[] = {{32, 12}, {32, 3072}, {1, 6}, {1000, 768}};
 
 static void look_at(Sweep *sweep, const PenOrder *o, uint8_t *seen)
 {
     const PenOrderPlan *p = &o->plan;
     sweep->n++;
     if (!order_is_whole(o, seen))
-        sweep_bad(sweep, "%s n %" PRIu64 " K %" PRIu64 " C %" PRIu32 " W %" PRIu32,
-                  pen__order_name(p->kind), p->n, p->block_samples, p->lanes, p->window);
+        sweep_bad(sweep, "%s n %" PRIu64 " K %" PRIu64 " G %" PRIu32, pen__order_name(p->kind),
+                  p->n, p->block_samples, p->streams);
 }
 
 TEST(every_small_size_is_whole)
@@ -33,11 +32,13 @@ TEST(every_small_size_is_whole)
         PenOrder o = random_order(n, n, 1);
         look_at(&sweep, &o, seen);
         for (size_t i = n % step ? PEN_LEN(shapes) : 0; i < PEN_LEN(shapes); i++) {
-            o = block_order(n, n, 1, shapes[i]);
+            o = shuffle_order(n, n, 1, shapes[i]);
+            look_at(&sweep, &o, seen);
+            o = order_of(PEN_ORDER_STICKY, n, n, 1, shapes[i]);
             look_at(&sweep, &o, seen);
         }
     }
-    sweep_end(&sweep, "%" PRIu64 " orders of 1 to %d samples and their inverse", sweep.n, SMALL_N);
+    sweep_end(&sweep, "%" PRIu64 " orders of 1 to %d samples", sweep.n, SMALL_N);
     CHECK_INT(sweep.bad, 0);
 }
 
@@ -58,13 +59,14 @@ TEST(random_larger_sizes_are_whole)
     Sweep sweep = sweep_begin("larger sizes");
     for (int i = 0; i < 200; i++) {
         uint64_t n = any_size(&rng, SMALL_N + 1, most);
-        Shape s = {any_size(&rng, 1, 300), (uint32_t)any_size(&rng, 1, 400),
-                   (uint32_t)any_size(&rng, 1, 40)};
+        Shape s = {any_size(&rng, 1, 300), 6u << pen__rng_below(&rng, 8)};
         PenOrder o = random_order(n, 1, (uint64_t)i);
         look_at(&sweep, &o, seen);
-        o = block_order(n, 1, (uint64_t)i, s);
+        o = shuffle_order(n, 1, (uint64_t)i, s);
         look_at(&sweep, &o, seen);
-        positions += 2 * n;
+        o = order_of(PEN_ORDER_STICKY, n, 1, (uint64_t)i, s);
+        look_at(&sweep, &o, seen);
+        positions += 3 * n;
     }
     free(seen);
     sweep_end(&sweep, "%" PRIu64 " orders up to %" PRIu64 " samples, %" PRIu64 " positions",
@@ -72,26 +74,28 @@ TEST(random_larger_sizes_are_whole)
     CHECK_INT(sweep.bad, 0);
 }
 
-TEST(inverts_at_a_million_millions)
+TEST(is_injective_at_a_million_millions)
 {
     uint64_t count = scaled(2000000, 50000);
     PenRng rng = pen__rng_init(12, 12);
-    Sweep sweep = sweep_begin("inverse at 10^12");
+    Sweep sweep = sweep_begin("positions at 10^12");
     PenOrder o = random_order(HUGE_N, 1, 2);
-    CHECK(order_inverts(&o, count, &rng));
+    CHECK(order_is_injective(&o, count, &rng));
     for (size_t i = 0; i < PEN_LEN(huge_shapes); i++) {
-        o = block_order(HUGE_N + i * 333, 1, 2, huge_shapes[i]);
-        CHECK(order_inverts(&o, count, &rng));
+        o = shuffle_order(HUGE_N + i * 333, 1, 2, huge_shapes[i]);
+        CHECK(order_is_injective(&o, count, &rng));
+        o = order_of(PEN_ORDER_STICKY, HUGE_N + i * 333, 1, 2, huge_shapes[i]);
+        CHECK(order_is_injective(&o, count, &rng));
     }
-    sweep.n = count * (1 + PEN_LEN(huge_shapes));
-    sweep_end(&sweep, "%" PRIu64 " positions and samples", sweep.n);
+    sweep.n = count * (1 + 2 * PEN_LEN(huge_shapes));
+    sweep_end(&sweep, "%" PRIu64 " positions", sweep.n);
 }
 
 /* ---- time ------------------------------------------------------------------------------------ */
 
 /* Microseconds of a position, the best of a few rounds. Each position depends on the sample before,
  * as if it were asked for alone. */
-static double time_of(const PenOrder *o, uint64_t (*call)(const PenOrder *, uint64_t))
+static double time_of(const PenOrder *o)
 {
     enum { COUNT = 200000 };
     double best = 1e9;
@@ -99,7 +103,7 @@ static double time_of(const PenOrder *o, uint64_t (*call)(const PenOrder *, uint
     for (int k = 0; k < ROUNDS; k++) {
         uint64_t start = pen__sys_real.now_ns();
         for (int i = 0; i < COUNT; i++)
-            p = call(o, p);
+            p = pen__order_at(o, p);
         best = PEN_MIN(best, (double)(pen__sys_real.now_ns() - start) / COUNT / 1e3);
     }
     MUST(p < o->plan.n);
@@ -109,26 +113,24 @@ static double time_of(const PenOrder *o, uint64_t (*call)(const PenOrder *, uint
 TEST(takes_less_than_a_microsecond)
 {
     PenOrder o = random_order(HUGE_N, 1, 2);
-    double at = time_of(&o, pen__order_at);
-    double find = time_of(&o, pen__order_find);
-    printf("order: random %.3f us, inverse %.3f us at 10^12\n", at, find);
-    CHECK(at < MOST_US && find < MOST_US);
-    for (size_t i = 0; i < PEN_LEN(huge_shapes); i++) {
-        Shape s = huge_shapes[i];
-        o = block_order(HUGE_N, 1, 2, s);
-        at = time_of(&o, pen__order_at);
-        find = time_of(&o, pen__order_find);
-        printf("order: block K %" PRIu64 " C %" PRIu32 " W %" PRIu32
-               " %.3f us, inverse %.3f us at 10^12\n",
-               s.k, s.lanes, s.window, at, find);
-        CHECK(at < MOST_US && find < MOST_US);
-    }
+    double at = time_of(&o);
+    printf("order: random %.3f us at 10^12\n", at);
+    CHECK(at < MOST_US);
+    for (int32_t kind = PEN_ORDER_SHUFFLE; kind <= PEN_ORDER_STICKY; kind++)
+        for (size_t i = 0; i < PEN_LEN(huge_shapes); i++) {
+            Shape s = huge_shapes[i];
+            o = order_of(kind, HUGE_N, 1, 2, s);
+            at = time_of(&o);
+            printf("order: %s K %" PRIu64 " G %" PRIu32 " %.3f us at 10^12\n",
+                   pen__order_name(kind), s.k, s.streams, at);
+            CHECK(at < MOST_US);
+        }
 }
 
 /* ---- quality: all seeds are fixed ------------------------------------------------------------ */
 
-/* What 2 GiB give for blocks of 4 MiB. */
-static const Shape usual = {32, 24, 10};
+/* What 1 GiB gives of samples of 110 KiB, in blocks of 32. */
+static const Shape usual = {32, 384};
 enum { N = 1000000, BATCH = 256, CLASSES = 100, BLOCKS = N / 32 };
 
 typedef struct Mix {
@@ -212,52 +214,57 @@ TEST(batches_are_mixed_as_by_chance)
     PenOrder o = random_order(N, 1, 1);
     list_order(&o);
     Mix random = measure("random");
-    o = block_order(N, 1, 1, usual);
+    o = shuffle_order(N, 1, 1, usual);
     list_order(&o);
-    Mix block = measure("block");
-    CHECK(is_close(random.chi, chance.chi, 0.02) && is_close(block.chi, chance.chi, 0.02));
+    Mix shuffled = measure("shuffle");
+    CHECK(is_close(random.chi, chance.chi, 0.02) && is_close(shuffled.chi, chance.chi, 0.02));
     CHECK(is_close(random.n_classes, chance.n_classes, 0.005));
-    CHECK(is_close(block.n_classes, chance.n_classes, 0.005));
+    CHECK(is_close(shuffled.n_classes, chance.n_classes, 0.005));
     CHECK(is_close(random.n_blocks, chance.n_blocks, 0.002));
-    CHECK(block.n_blocks > BATCH / 2);
-    CHECK(random.same_block < 2.0 * 32 / N && block.same_block < 2.0 * 32 / N);
-    CHECK(fabs(random.correlation) < 0.005 && fabs(block.correlation) < 0.02);
+    CHECK(is_close(shuffled.n_blocks, chance.n_blocks, 0.01));
+    CHECK(random.same_block < 2.0 * 32 / N && shuffled.same_block < 2.0 * 32 / N);
+    CHECK(fabs(random.correlation) < 0.005 && fabs(shuffled.correlation) < 0.02);
 }
 
-/* Of a pack in which each class is a stretch, block order mixes as many classes as it has blocks:
- * better than its lanes alone, worse than chance. Random order does not care. */
-TEST(a_sorted_pack_needs_random_order)
+/* Of a pack in which each class is a stretch, shuffle mixes as many blocks as it has streams: of
+ * the usual number almost as by chance, of few ones not. Random order does not care. */
+TEST(a_sorted_pack_needs_many_streams)
 {
     for (size_t s = 0; s < N; s++)
         classes[s] = (uint8_t)(s * CLASSES / N);
     PenOrder o = random_order(N, 1, 1);
     list_order(&o);
     Mix random = measure("random, sorted pack");
-    o = block_order(N, 1, 1, usual);
+    o = shuffle_order(N, 1, 1, usual);
     list_order(&o);
-    Mix block = measure("block, sorted pack");
+    Mix shuffled = measure("shuffle, sorted pack");
+    o = shuffle_order(N, 1, 1, (Shape){32, 24});
+    list_order(&o);
+    Mix few = measure("24 streams, sorted");
     CHECK(is_close(random.chi, 1, 0.02));
-    CHECK(block.chi > 1.2); /* else what is measured means nothing */
-    CHECK(block.n_classes > 60);
+    CHECK(is_close(shuffled.chi, 1, 0.1) && is_close(shuffled.n_classes, random.n_classes, 0.01));
+    CHECK(few.chi > 1.2 && few.n_classes < 30); /* else what is measured means nothing */
 }
 
-/* Over many epochs a sample is everywhere, and two samples of a block are near each other only as
- * often as the window says. */
+/* Over many epochs, any sample comes first as often as any other. */
 TEST(samples_are_everywhere_over_the_epochs)
 {
-    enum { EPOCHS = 40000, BINS = 40, SMALL = 24 * 32 * 25 };
-    static uint32_t random[BINS], block[BINS];
-    for (uint64_t e = 0; e < EPOCHS; e++) {
-        PenOrder a = random_order(SMALL, 1, e);
-        PenOrder b = block_order(SMALL, 1, e, usual);
-        random[pen__order_find(&a, 7) * BINS / SMALL]++;
-        block[pen__order_find(&b, 7) * BINS / SMALL]++;
-    }
-    double r = chi_deviation(random, BINS);
-    double b = chi_deviation(block, BINS);
-    printf("place of a sample over %d epochs: random %+.2f, block %+.2f deviations\n", EPOCHS, r,
-           b);
-    CHECK(fabs(r) < 4 && fabs(b) < 4);
+    enum { EPOCHS = 40000, BINS = 40, STREAMS = 24, SMALL = STREAMS * 32 * 25, PLACES = 4 };
+    static const uint64_t places[PLACES] = {0, 7, SMALL / 3, SMALL - 1};
+    static const char *const names[] = {"random", "shuffle", "sticky"};
+    for (int32_t kind = PEN_ORDER_RANDOM; kind <= PEN_ORDER_STICKY; kind++)
+        for (size_t i = 0; i < PLACES; i++) {
+            uint32_t counts[BINS] = {0};
+            for (uint64_t e = 0; e < EPOCHS; e++) {
+                /* Sticky has the same blocks in a pair of streams in all epochs of a seed. */
+                PenOrder o = order_of(kind, SMALL, e, e, (Shape){32, STREAMS});
+                counts[pen__order_at(&o, places[i]) * BINS / SMALL]++;
+            }
+            double deviation = chi_deviation(counts, BINS);
+            printf("samples at position %" PRIu64 " over %d epochs: %s %+.2f deviations\n",
+                   places[i], EPOCHS, names[kind - PEN_ORDER_RANDOM], deviation);
+            CHECK(fabs(deviation) < 4);
+        }
 }
 
 int main(int argc, char **argv)
@@ -268,10 +275,10 @@ int main(int argc, char **argv)
     MUST(samples && classes);
     RUN(every_small_size_is_whole);
     RUN(random_larger_sizes_are_whole);
-    RUN(inverts_at_a_million_millions);
+    RUN(is_injective_at_a_million_millions);
     RUN(takes_less_than_a_microsecond);
     RUN(batches_are_mixed_as_by_chance);
-    RUN(a_sorted_pack_needs_random_order);
+    RUN(a_sorted_pack_needs_many_streams);
     RUN(samples_are_everywhere_over_the_epochs);
     free(samples);
     free(classes);

@@ -284,7 +284,7 @@ def test_loader(batches):
 """
 CONSOLE = """
 import penstock, time
-loader = penstock.Loader({path!r}, 8, output="dlpack", threads=2)
+loader = penstock.Loader({path!r}, 8, output="dlpack", threads=2, pipeline="label: tensor")
 it = iter(loader)
 b = next(it)
 c = print() or print("ending", time.monotonic())

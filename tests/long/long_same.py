@@ -4,7 +4,7 @@ position, and on nothing else.
 
 Text and keys, boxes that follow crops and labels that follow boxes, several views with repeat,
 images of different sizes, weights, buckets, token budgets, a mixture with a schedule, clips of kept
-videos, and samples that are their frames; in four orders, with 1, 2 and 8 threads and 1 to 4 ranks;
+videos, and samples that are their frames; in four orders, with 1 to 64 threads and 1 to 8 ranks;
 from a disk and from an object store; packed, and in place over tars, which have no ragged fields;
 videos decoded in processes. Epochs are resumed at random positions, each part by another number of
 ranks, from another place.
@@ -37,10 +37,10 @@ from packet_tools import PLUGIN  # noqa: E402
 
 N = scaled(300, 150)
 RESUMES = scaled(200, 4)
-ORDERS = ("sequential", "random", "block", "sticky")
-THREADS = (1, 2, 8)
+ORDERS = ("sequential", "random", "shuffle", "sticky")
+THREADS = (1, 8, 64) if FULL else (1, 2, 8)
 NAMES = ("all", "all-in-place", "part", "part-in-place", "boxes")
-WORLDS = (1, 2, 3, 4)
+WORLDS = (1, 2, 3, 8)
 BLOCK = ("--block-samples", "4", "--shard-bytes", "256K")
 CROP = "decode | random_resized_crop 20,24 | hflip | color_jitter 0.4 | tensor u8"
 
@@ -74,9 +74,8 @@ VIDEO_RECIPES = {
     "frames": "video: decode | clip 3 2 at=-2 times=yes | random_resized_crop 8,10 | hflip "
     "| tensor u8; label: tensor; id: key 32",
 }
-TOKENS, LENGTHS = 144, (4, 6, 12)  # of all ranks; each length has as many samples on 1 to 4 ranks
+TOKENS, LENGTHS = 288, (4, 6, 12)  # of all ranks; each length has as many samples on all WORLDS
 PROCESSES = "packed, decoders in processes"  # of an epoch that starts there
-GLOBAL = 24  # samples of all ranks in a mixed batch; each rank has an even number
 BUCKETS = [(16, 16), (12, 20), (20, 12)]
 SCHEMA = {
     "image": "image", "label": "i64", "boxes": "f32[*,4] boxes xyxy absolute",
@@ -194,20 +193,16 @@ class Recipe:
         more = {"weights": {"weights": weights}, "buckets": {"buckets": BUCKETS},
                 "frames": {"frames": "few"}}
         self.settings = more.get(name, {})
-        # Batches of buckets are made for the ranks at the start of an epoch. Others take them over.
-        self.by_batch = name == "buckets"
-        self.is_mixed, self.has_budget = name == "mixup", name == "tokens"
+        self.has_budget = name == "tokens"
         one = {"batch_size": 2, **self.settings}
         if self.has_budget:
             one = {"tokens": TOKENS, "lengths": LENGTHS}
         with penstock.Loader(places["packed"], pipeline=RECIPES[name], output="numpy",
                              **one) as loader:
-            self.left = loader.samples // (far_tools.BATCH if self.by_batch else 1)
+            self.left = loader.samples
 
     def batch_of(self, world):
-        if self.has_budget:
-            return {"batch": None, "tokens": TOKENS // world, "lengths": LENGTHS}
-        return {"batch": GLOBAL // world} if self.is_mixed else {}
+        return {"tokens": TOKENS // world, "lengths": LENGTHS} if self.has_budget else {}
 
     def digest(self, legs, order, epoch=0, **settings):
         """Of an epoch that goes through legs: (name of the place, ranks, steps)."""
@@ -215,14 +210,14 @@ class Recipe:
                     for place, world, steps in legs]
         samples = None if self.name in ("weights", "mix", "frames") else N
         os.environ["PENSTOCK_VIDEO"] = "process" if legs[0][0] == PROCESSES else "inline"
-        return far_tools.epoch_digest(penstock, self.name, by_place, samples, epoch, self.by_batch,
-                                      order=order, lanes=12, **self.settings, **settings)
+        return far_tools.epoch_digest(penstock, self.name, by_place, samples, epoch, order=order,
+                                      **self.settings, **settings)
 
     def expected(self, legs, order, epoch=0):
         """From the disk, packed, by one thread of one rank."""
-        which = order, epoch, legs[0][1] if self.by_batch else 1
+        which = order, epoch
         if which not in self.known:
-            found = self.digest([("packed", which[2], None)], order, epoch, threads=1)
+            found = self.digest([("packed", 1, None)], order, epoch, threads=1)
             assert found not in self.known.values(), "another order or epoch gives the same"
             self.known[which] = found
         return self.known[which]
@@ -232,7 +227,7 @@ class Recipe:
         combinations = itertools.product(ORDERS, self.places, THREADS, WORLDS)
         if not FULL:
             places = itertools.cycle(self.places)
-            combinations = zip(ORDERS, places, itertools.cycle((8, 1, 2)), (4, 3, 2, 1))
+            combinations = zip(ORDERS, places, itertools.cycle((8, 1, 2)), reversed(WORLDS))
         combinations = list(combinations)
         for order, place, threads, world in combinations:
             legs = [(place, world, None)]
@@ -245,9 +240,7 @@ class Recipe:
         left, legs = self.left, []
         for _ in range(dice.randint(1, 3)):
             world = dice.choice(WORLDS)
-            step = world if self.by_batch else world * far_tools.BATCH
-            step = GLOBAL if self.is_mixed else step
-            step = TOKENS // min(LENGTHS) if self.has_budget else step
+            step = TOKENS // min(LENGTHS) if self.has_budget else far_tools.GLOBAL
             steps = dice.randint(0, left // step)
             left -= steps * step
             legs.append((dice.choice(list(self.places)), world, steps))

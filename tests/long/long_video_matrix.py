@@ -175,7 +175,7 @@ def pack_videos(folder, paths):
     table, out = folder / "list.csv", folder / "kept.pen"
     table.write_text("\n".join(["path,label", *(f"{path.name},{i}" for i, path in
                                                 enumerate(paths))]) + "\n")
-    code, text = program.run("pack", table, "-o", out, "--mode", "keep", "--order", "source",
+    code, text = program.run("pack", table, "-o", out, "--video", "keep", "--order", "source",
                              "--on-bad", "skip", "--max-bad", len(paths), "--threads", 1,
                              "--kind", "videos", limit=600)
     assert code == 0, text

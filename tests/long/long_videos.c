@@ -101,7 +101,7 @@ static void pack_videos(const char *folder, const char *out)
     s.out = out;
     s.kind = PEN_INPUT_VIDEOS;
     s.mode = PEN_MODE_KEEP;
-    s.keep_videos = 1;
+    s.video = PEN_VIDEOS_KEEP;
     s.block_samples = 1;
     s.threads = 1;
     if (pen_ingest_run(&s, &result, &e) < 0)

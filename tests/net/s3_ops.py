@@ -323,8 +323,20 @@ def list_page(names, prefix, delimiter, after, most):
     return shown, False
 
 
+def list_endless(kind, token):
+    """A page of a list that never ends: of the same page, of empty ones, or of long new names."""
+    page = int(token or 0)
+    keys = {"page": ["src/a/1.jpg"], "empty": [],
+            "names": [f"src/{page:06d}{i:04d}{'x' * 900}/1.jpg" for i in range(1000)]}[kind]
+    parts = [("IsTruncated", "true"), ("NextContinuationToken", 1 if kind == "page" else page + 1)]
+    parts += [xml("Contents", ("Key", key), ("ETag", '"1"'), ("Size", 1)) for key in keys]
+    return answer(xml("ListBucketResult", *parts))
+
+
 def list_objects(server, request):
     wrong = server.listing  # how it differs from what S3 does
+    if "endless" in wrong:
+        return list_endless(wrong["endless"], request.arguments.get("continuation-token"))
     given = {k: v for k, v in request.arguments.items() if k not in wrong.get("ignores", ())}
     code = name_coder(request)
     prefix, delimiter = given.get("prefix", ""), given.get("delimiter", "")

@@ -4,13 +4,12 @@ SHA-256 for what they give."""
 
 import contextlib
 import hashlib
-import itertools
 import json
 import random
 
 from py_tools import encoded, pixels
 
-BATCH = 12
+GLOBAL = 48  # samples of all ranks in a step; 1, 2, 3, 4 or 8 ranks have an even share
 KINDS = ("image", "clip")
 PIPELINES = {
     "image": "image: decode | random_resized_crop 20,24 | hflip | color_jitter 0.4 0.4 0.4 0.1 "
@@ -53,16 +52,18 @@ def write_pack(penstock, path, kind, n, **settings):
 
 
 class Ranks:
-    """The loaders of all ranks. Lanes and window are given, since they follow from the memory
-    otherwise, and from the ranks."""
+    """The loaders of all ranks. The shuffle buffer is smaller than the pack, which would be
+    shuffled completely otherwise."""
 
-    def __init__(self, penstock, kind, where, world=1, batch=BATCH, **settings):
-        settings = {"order": "block", "seed": 3, "threads": 2, "lanes": 6, "window": 2, **settings}
+    def __init__(self, penstock, kind, where, world=1, **settings):
+        settings = {"order": "shuffle", "seed": 3, "threads": 2, "shuffle_buffer": 48,
+                    "batch_size": None if "tokens" in settings else GLOBAL // world,
+                    "compare_ranks": False, **settings}
         self.loaders = []
         try:
             for rank in range(world):
                 self.loaders.append(penstock.Loader(
-                    where, batch, rank=rank, world_size=world, pipeline=PIPELINES[kind],
+                    where, rank=rank, world_size=world, pipeline=PIPELINES[kind],
                     output="numpy", return_info=True, **settings))
         except BaseException:
             self.close()
@@ -77,10 +78,10 @@ class Ranks:
         assert all(state == states[0] for state in states)
         return states[0]
 
-    def steps(self, digest, most=None, by_batch=False):
-        """Takes batches from all ranks and puts their samples together in the order of the epoch:
-        sample i of rank r is number i * ranks + r; with by_batch, one batch follows another. What
-        only fills up is left out. The numbers of the samples."""
+    def steps(self, digest, most=None):
+        """Takes batches from all ranks. Which rank has which sample of a step may depend on their
+        number, so the samples of each step are sorted. What only fills up is left out. The numbers
+        of the samples."""
         seen, taken = [], 0
         passes = [iter(loader) for loader in self.loaders]
         while most is None or taken < most:
@@ -89,21 +90,25 @@ class Ranks:
                 assert all(part is None for part in parts), "ranks end at different times"
                 break
             taken += 1
-            n = range(len(parts[0].label))
-            pairs = itertools.product(parts, n) if by_batch else (
-                (part, i) for i in n for part in parts)
-            for (*fields, info), i in pairs:
-                if info.valid[i]:
-                    seen.append(int(info.samples[i]))
-                    digest.update(seen[-1].to_bytes(8, "little"))
-                    for field in fields:
-                        value = field[i]
-                        digest.update(value.tobytes() if hasattr(value, "tobytes")
-                                      else repr(value).encode())
+            rows = sorted(row for part in parts for row in self.rows(part))
+            seen += [int.from_bytes(row[:8], "big") for row in rows]
+            for row in rows:
+                digest.update(row)
         return seen
 
+    @staticmethod
+    def rows(batch):
+        """Number and bytes of each sample."""
+        *fields, info = batch
+        for i in range(len(batch.label)):
+            if info.valid[i]:
+                values = (field[i] for field in fields)
+                yield int(info.samples[i]).to_bytes(8, "big") + b"".join(
+                    value.tobytes() if hasattr(value, "tobytes") else repr(value).encode()
+                    for value in values)
 
-def epoch_digest(penstock, kind, legs, n=None, epoch=0, by_batch=False, **settings):
+
+def epoch_digest(penstock, kind, legs, n=None, epoch=0, **settings):
     """SHA-256 of one epoch, which goes through `legs`: (where it is read, ranks, steps), each
     resumed in new loaders from the state of the one before; the last one's steps are None."""
     digest, seen, state = hashlib.sha256(), [], None
@@ -115,7 +120,7 @@ def epoch_digest(penstock, kind, legs, n=None, epoch=0, by_batch=False, **settin
                     loader.load_state_dict(state)
                 else:
                     loader.set_epoch(epoch)
-            seen += ranks.steps(digest, steps, by_batch)
+            seen += ranks.steps(digest, steps)
             state = ranks.state()
     assert n is None or sorted(seen) == list(range(n)), "not every sample once"
     return digest.hexdigest()

@@ -37,4 +37,4 @@ def write_kept(path, n, *options):
         start, end = ((frame - 0.4) / 25 for frame in (first, first + count))
         rows.append(f"{name},{i % 3},{max(start, 0):.3f},{end:.3f},{min(count, 1 + i % 3)}")
     (folder / "list.csv").write_text("\n".join(rows) + "\n")
-    good("pack", folder / "list.csv", "-o", path, "--mode", "keep", "--order", "source", *options)
+    good("pack", folder / "list.csv", "-o", path, "--video", "keep", "--order", "source", *options)

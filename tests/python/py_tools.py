@@ -62,6 +62,15 @@ def write_pack(penstock, path, n, image=png, **settings):
     return penstock.open(path)
 
 
+def check_steps(steps, expected):
+    """The rows of each global batch, in any order of its ranks, are the next ones of the epoch."""
+    done = 0
+    for step in steps:
+        assert sorted(step) == sorted(expected[done:done + len(step)]), f"from position {done} on"
+        done += len(step)
+    return done
+
+
 def in_child(function, *args, seconds=20):
     """Runs it in a forked child: None when all went well, else what was raised."""
     read, write = os.pipe()

@@ -323,12 +323,7 @@ PACKS = {
     "extract elsewhere": (
         lambda d: first(d) and good("extract", d.out, "-o", d.top / "x")
         and ("extract", d.out, "-o", d.top / "x"),
-        "exists already and is not changed; extract to another directory", nothing,
-        lambda d: ("extract", d.out, "-o", d.top / "y")),
-    "extract, not through a link": (
-        lambda d: first(d) and (d.top / "x").mkdir() or (d.top / "x" / "cat").symlink_to(d.top)
-        or ("extract", d.out, "-o", d.top / "x"),
-        "expected a directory; extract to another directory", nothing,
+        "which was not changed; extract to another directory", nothing,
         lambda d: ("extract", d.out, "-o", d.top / "y")),
     "keys": (lambda d: first(d) and ("extract", d.out, "-o", d.top / "x", "-k", "none"),
              "no sample has this key; 'penstock info --samples' lists the keys", nothing,
@@ -367,7 +362,7 @@ OPTIONS = {
                         lambda d: ("simulate", d.out, "--batch", "1", "--ranks", "1")),
     "simulate with more memory": (
         lambda d: (*SIMULATED, "--memory", "1MiB"),
-        "increase the memory, or use smaller blocks", nothing,
+        "increase the memory, or use smaller batches or blocks", nothing,
         lambda d: (*SIMULATED, "--memory", "4GiB")),
     "simulate needs one": (lambda d: ("simulate",), "penstock simulate --samples 1e9", nothing,
                            lambda d: ("simulate", "--samples", "1e9", "--sample-bytes", "110000",

@@ -42,8 +42,20 @@ RAY = "needs Ray: test_ray_pack.py and test_ray_sink.py"
 SETUP = "needs a machine of another setup, or root: test_lab_shapes.py has the messages"
 NOT_FOLLOWED = {
     # advice : why no row follows it
+    "expected a directory; extract to another directory": RACE,
+    "exists already and is not changed; extract": "needs two keys that become one file name",
+    "cannot be excluded; exclude folders, or move the file": "followed in test_folders.py",
+    "choose with --kind images or --kind videos": "followed in test_folders.py",
+    "to pack files of any name, list them in a .csv": "a list has rows",
+    "found %s; leave --exclude out": "leaving an option out needs no row: test_folders.py",
+    "found tar files; name them: penstock": "followed in test_folders.py",
+    "pack --order source": "followed in test_folders.py",
+    "is not expanded in an address; name them": "followed in test_folders.py",
+    "nothing lies below the prefix %.150s; check": "needs the right spelling",
     "use fewer threads or raise the limit": MEMORY,
     "or mount it: mount -t cgroup": SETUP,
+    "or choose another folder with --work": "test_lab_lock.py takes the lock when it is free",
+    "; use a prefix with fewer objects": "needs a server that lists without end: test_list_wide.py",
     "need root: run penstock-lab with sudo": SETUP,
     "needs root: run penstock-lab with sudo": SETUP,
     "repeatedly created and removed by another process; name another directory": RACE,
@@ -84,7 +96,7 @@ NOT_FOLLOWED = {
     "open another in process": C_API,
     "open them again in process": C_API,
     "open it again in process": C_API,
-    "load it with the release of penstock that wrote it": "there is one version of states",
+    "load it with the version of penstock that wrote it": "there is one version of states",
     "service; use https": REMOTE,
     "another machine; use https": REMOTE,
     "use https, or pass --allow-http": REMOTE,
@@ -105,6 +117,7 @@ NOT_FOLLOWED = {
     "check for a quote that is not closed": "the place of the quote is not known",
     "check for a symbolic link to a parent folder": "followed in test_cli_outside.py",
     "convert pickled metadata to JSON": "needs the package of gulpio",
+    "set PENSTOCK_VIDEO_LIBRARY to its path": "followed in test_video_package.py",
     "use a binary, not a script": "followed in test_ingest_video_stub.c",
     "use a separate cache for each user": "needs two users",
     "check for a process that hangs": "needs a process that hangs",
@@ -134,7 +147,7 @@ NOT_FOLLOWED = {
     "only the Python package reads traces; run": "followed in test_cli_doctor.py",
     "found none; put the training step": "followed in test_py_trace.py, whose traces have spans",
     "faster disk with 'penstock copy NAME.pen DIR/NAME.pen', or use a cache": "needs two disks",
-    "reduce %s, or use drop_last=False": "a warning, followed in test_py_loader.py",
+    "reduce %s, or use last_batch='short'": "a warning, followed in test_py_loader.py",
     "pass the folder that the paths in the list are relative to": "followed in test_cli_outside.py",
     "fix the label or add the class to that file": "followed in test_cli_labels.py",
     "; fix or remove this file": "followed in test_cli_labels.py",
@@ -151,7 +164,7 @@ NOT_FOLLOWED = {
     'use the type "json" for lists of different lengths': LIBRARIES,
     'or use the type "json?"': LIBRARIES,
     "name all columns and their types": LIBRARIES,
-    "install it with: pip install 'penstock[ray]'": RAY,
+    "install it with: pip install 'ray[data]'": RAY,
     "install the same version on all nodes": RAY,
     "to store pixels as PNG, install Pillow": RAY,
     "rename it with columns={field: column}": RAY,
@@ -164,8 +177,8 @@ NOT_FOLLOWED = {
     "of: it belongs to the operation; write": "followed in test_py_boxes.py",
     "found more; split the video": HUGE,
     "more than 2^27 bytes: cut it in a list with start and end": HUGE,
-    "; pack it with --mode encode, or convert it with ffmpeg":
-        "test_pack_videos_keep.py packs with both modes",
+    "; pack it without --video keep, or convert it with ffmpeg":
+        "test_pack_videos_keep.py packs in both ways",
     "found a video; load it with a clip operation": "test_video_kept.py loads such clips",
     "choose frames that are closer together, or encode it with more key frames": HUGE,
     "choose another one before the first video is decoded": C_API,
@@ -173,10 +186,12 @@ NOT_FOLLOWED = {
     "leave --fps out and choose frames when loading": "followed in test_pack_videos_keep.py",
     "install an ffmpeg that has it, or leave --gop out":
         "needs an ffmpeg without libx264: test_ingest_video_encode.c has one",
-    "pack it without --gop, or with --mode encode": "followed in test_pack_videos_gop.py",
-    "set keep_videos, or leave gop out": C_API,
-    "found %s; leave --gop out": "followed in test_pack_videos_gop.py",
-    "add --mode keep or leave --gop out": "followed in test_pack_videos_gop.py",
+    "pack it without --gop, or without --video keep": "followed in test_pack_videos_gop.py",
+    "set video to keep, or leave gop out": C_API,
+    "found %s; leave --video out": "followed in test_pack_videos_keep.py",
+    "or leave --video keep out to store frames": "followed in test_pack_videos_keep.py",
+    "is for frames; leave one of them out": "followed in test_pack_videos_keep.py",
+    "add --video keep or leave --gop out": "followed in test_pack_videos_gop.py",
 }
 NO_ADVICE = {
     "cut boxes at the edges of what the result shows of the image",
@@ -191,6 +206,9 @@ IN_TESTS = {
     "may be running; run 'penstock finalise %.300s', or discard the plan",
     "could not be listed; run 'penstock verify'", "leave --no-index out",
     "install the package ffmpeg",
+    "cannot have '?' or '#'; rename the object", "object '%s' in %s%s: %s; rename the object",
+    "give it another name in the pipeline: {'details': [ops.source('info')",  # test_py_signals.py
+    "correct fps in meta/info.json, or the timestamps",  # test_lerobot.py
     "found // or / at its start; rename the object", "cannot be listed; use s3://, or download",
     "found the name of a pack; 'penstock copy' copies packs",
     "found a URL; pass --root with the URL that all objects of the list are below",
@@ -213,7 +231,7 @@ IN_TESTS = {
     "differs from that of image '%.40s'; give both the same", "use fewer views, or smaller numbers",
     "; name one of its images or views", "and '%.40s' is none; remove of=%.40s",
     # test_py_sizes.py
-    "to_multiple_of; use min_side for the length of the shorter side",
+    "enlarge; use min_side for the length of the shorter side",
     "pad_batch must be the last operation; move it behind", "pixels; remove it",
     "the size of the images has no bound; add", "%s needs results of one size; add",
     "the field holds a clip; use three_crop",
@@ -226,8 +244,9 @@ IN_TESTS = {
     "differs from that of %s; give both the same", "several results per image; use several views",
     "cannot be mixed; replace pad_batch by", "cannot be mixed; add 'center_crop",
     "must be the last operations; move %s before them",
+    "mixup and cutmix can follow; move it before tensor",  # test_ops_program.c
     # test_py_buckets.py
-    "use fewer buckets, or drop_last", "write 'cover bucket' or", "pass buckets= to the loader",
+    "use fewer buckets, or last_batch=", "write 'cover bucket' or", "pass buckets= to the loader",
     "change multiple or max_ratio",
     # test_lerobot.py
     "convert the Parquet files with 'penstock convert'", "convert_image_to_video' makes videos",

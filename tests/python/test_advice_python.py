@@ -87,6 +87,15 @@ def odd_bytes(w):
     return w.write(w.top / "odd.pen", {"x": "bytes"}, [{"x": b"\xff"}])
 
 
+def long_image(w):
+    return w.write(w.top / "long.pen", {"image": "image"}, [{"image": png(0, 16385, 1)}])
+
+
+def two_clips(w):
+    return w.write(w.top / "clips.pen", {"video": "clip"},
+                   [{"video": [jpeg(0, side, 12)]} for side in (12, 16)])
+
+
 def pipe(text, pack="images", good_subset=FILLED):
     """Loads with these operations."""
     return lambda w: w.load(getattr(w, pack), text, 2, good_subset if pack == "images" else None)
@@ -153,7 +162,7 @@ def with_ranks(w, **more):
 
 
 def state_of(w, strict=True, **other):
-    settings = dict(pipeline="label: tensor", output="numpy", threads=1, order="block")
+    settings = dict(pipeline="label: tensor", output="numpy", threads=1, order="shuffle")
     with penstock.Loader(w.numbers, 4, **settings, seed=3) as loader:
         next(iter(loader))
         state = loader.state_dict()
@@ -249,12 +258,13 @@ LOADER_ROWS = {
         lambda w: w.load(w.big, "decode | resize 8,8", 1, None, memory="24MiB"),
         lambda w: w.load(w.big, "decode | resize 8,8", 1, [0], memory="24MiB")),
     "more memory for blocks": ("increase memory, or pack with fewer samples per block",
-        lambda w: w.load(w.s3("b.pen"), "label: tensor", 1, None, memory="16MiB", order="block"),
-        lambda w: w.load(w.s3("b.pen"), "label: tensor", 1, None, memory="256MiB", order="block")),
+        lambda w: w.load(w.s3("b.pen"), "label: tensor", 1, None, memory="16MiB", order="shuffle"),
+        lambda w: w.load(w.s3("b.pen"), "label: tensor", 1, None, memory="256MiB",
+                         order="shuffle")),
     "fewer samples in a block": ("or pack with fewer samples per block",
-        lambda w: w.load(w.s3("b.pen"), "label: tensor", 1, None, memory="16MiB", order="block"),
+        lambda w: w.load(w.s3("b.pen"), "label: tensor", 1, None, memory="16MiB", order="shuffle"),
         lambda w: w.load(w.s3("small.pen"), "label: tensor", 1, None, memory="16MiB",
-                         order="block")),
+                         order="shuffle")),
     "no buffer of bf16": ("no bf16: use output='torch' or 'dlpack', or 'tensor f16'",
         lambda w: first_buffer(w, "bf16"), lambda w: first_buffer(w, "f16")),
     "less memory each": ("or less, or start fewer processes",
@@ -262,9 +272,17 @@ LOADER_ROWS = {
     "name a field": ("the pack has no image field; name the field: 'label: tensor'",
         lambda w: w.load(w.numbers, "decode", 4, None),
         lambda w: w.load(w.numbers, "label: tensor", 4, None)),
-    "a pipeline for clips": ("the pack has no numeric field; pass a pipeline for its images",
-        lambda w: w.load(w.boxes, None, 1, None),
-        lambda w: w.load(w.boxes, "decode | resize 8,8", 1, None)),
+    "a pipeline that names fields": ("numbers; pass a pipeline that names its fields",
+        lambda w: w.load(odd_bytes(w), None, 1, None),
+        lambda w: w.load(w.top / "odd.pen", "x: bytes", 1, None)),
+    "a pipeline for long images": ("are returned; pass a pipeline that makes them smaller",
+        lambda w: w.load(long_image(w), None, 1, None),
+        lambda w: w.load(w.top / "long.pen", "decode | resize 8,8", 1, None)),
+    "a pipeline for clips": (
+        "batch; pass a pipeline: 'decode | clip 16 | resize 256 | center_crop 224'",
+        lambda w: w.load(two_clips(w), None, 1, None),
+        lambda w: w.load(w.top / "clips.pen", "decode | clip 16 | resize 256 | center_crop 224", 1,
+                         None)),
     "a field that has no tensor": ("the field holds %s; use 'text', 'json' or 'bytes'",
         lambda w: w.load(pipeline="image: decode | resize 8,8; note: tensor"),
         lambda w: w.load(pipeline="image: decode | resize 8,8; note: text")),
@@ -313,7 +331,7 @@ LOADER_ROWS = {
         "output='torch' needs PyTorch: pip install torch, or use output='numpy' or 'dlpack'",
         no_module("torch", "torch"), no_module("torch", "numpy")),
     "no JAX": (
-        "output='jax' needs JAX: pip install penstock[jax], or use output='numpy' or 'dlpack'",
+        "output='jax' needs JAX: pip install jax, or use output='numpy' or 'dlpack'",
         no_module("jax", "jax"), no_module("jax", "numpy")),
     "options to open": ("storage_options: the pack is already open; pass them to open()",
         opened(storage_options={"region": "x"}),
@@ -324,8 +342,8 @@ LOADER_ROWS = {
         opened(preload=True), lambda w: w.load(penstock.open(w.images, preload=True))),
     "sampler": ("use order=, subset=, weights= and seed=; the loader splits samples across ranks",
         lambda w: w.load(sampler=[1]), lambda w: w.load(subset=[1], order="random", seed=1)),
-    "batch_sampler": ("use batch_size=, order=, subset= and drop_last=",
-        lambda w: w.load(batch_sampler=[1]), lambda w: w.load(batch_size=2, drop_last=True)),
+    "batch_sampler": ("use batch_size=, order=, subset= and last_batch=",
+        lambda w: w.load(batch_sampler=[1]), lambda w: w.load(batch_size=2, last_batch="drop")),
     "prefetch_factor": ("use prefetch=, the number of batches to prefetch",
         lambda w: w.load(prefetch_factor=2), lambda w: w.load(prefetch=2)),
     "generator": ("use seed=", lambda w: w.load(generator=1), lambda w: w.load(seed=1)),

@@ -14,8 +14,8 @@ from penstock import _core, _remote  # noqa: E402
 
 # Members of the settings that the package passes to the library.
 PASSED = {
-    "loader": ("order", "drop_last", "seed", "rank", "world", "threads", "io_threads", "prefetch",
-               "lanes", "window", "memory_bytes", "on_bad", "stall_ms", "max_bad", "n_subset",
+    "loader": ("order", "last_batch", "seed", "rank", "world", "threads", "io_threads", "prefetch",
+               "shuffle_buffer", "memory_bytes", "on_bad", "stall_ms", "max_bad", "n_subset",
                "first", "count", "keep_slots", "n_weights", "n_buckets", "tokens",
                "n_lengths", "n_frames"),
     "writer": ("mode", "quality", "max_side", "short_side", "raw_share", "check_decode",
@@ -53,7 +53,7 @@ LEFT = {"loader": {"node_ranks", "bucket_of", "n_bucket_of"}, "writer": {"video_
                    "mode", "n_sources", "no_index", "order", "progressive", "quality", "raw_share",
                    "root", "seed", "shard_bytes", "short_side", "sixteen_bit", "skip_bad",
                    "sources", "task", "threads", "video_seconds", "wait_seconds", "codec",
-                   "smart_threshold", "keep_videos", "gop"}}
+                   "smart_threshold", "video", "gop", "exclude", "n_exclude"}}
 # Names that the module has for members.
 OTHER_NAMES = {"memory": "memory_bytes", "subset": "n_subset", "weights": "n_weights",
                "buckets": "n_buckets", "lengths": "n_lengths", "frames": "n_frames"}

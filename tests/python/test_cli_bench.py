@@ -33,7 +33,7 @@ STAGES = {"read", "verify", "decode", "resample", "decode_and_resample"}
 
 
 def test_bench_counts_and_finds_the_bottleneck(record):
-    assert record["order"] == "random" and "requests" not in record
+    assert record["order"] == "shuffle" and "requests" not in record
     stages = record["stages_alone_samples_per_second"]
     assert set(stages) - {"read_cold", "read_half_threads"} == STAGES
     assert all(rate > 0 for rate in stages.values())

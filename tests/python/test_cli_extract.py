@@ -13,7 +13,18 @@ import tarfile
 import urllib.parse
 
 import pytest
-from cli_tools import good, image_bytes, make_folder, picture, read_list, run, samples, write_list
+from cli_tools import (
+    PENSTOCK,
+    good,
+    image_bytes,
+    make_folder,
+    picture,
+    read_list,
+    run,
+    samples,
+    without_preload,
+    write_list,
+)
 from PIL import Image
 from plain_writer import NO_IMAGE, Field, image, write_pack
 from py_tools import need_penstock
@@ -86,32 +97,44 @@ def test_unknown_number_or_key_writes_nothing(photos):
 def test_nothing_is_overwritten(photos):
     (photos / "out" / "cat").mkdir(parents=True)
     (photos / "out" / "cat" / "1.jpg").write_bytes(b"mine")
+    before = tree(photos / "out")
     result = run("extract", photos / "p.pen", "-o", photos / "out")
     assert result.code == 1
-    assert "cat/1.jpg exists already" in result.err
-    assert (photos / "out" / "cat" / "1.jpg").read_bytes() == b"mine"
-    assert len(tree(photos / "out")) == 8 + 2  # all others, and the lists
-    assert "cat/1.jpg" not in [r["path"] for r in read_list(photos / "out" / "samples.csv")]
-    before = tree(photos / "out")
-    again = run("extract", photos / "p.pen", "-o", photos / "out")
-    assert again.code == 1
-    assert "samples.csv exists already" in again.message()
+    assert "expected a new or an empty directory, found one with files" in result.message()
     assert tree(photos / "out") == before
+    good("extract", photos / "p.pen", "-o", photos / "new")
+    before = tree(photos / "new")
+    assert run("extract", photos / "p.pen", "-o", photos / "new").code == 1
+    assert tree(photos / "new") == before
 
 
-def test_links_are_not_followed(photos):
-    outside = photos / "outside"
+def test_links_are_not_followed(tmp_path):
+    """Links that another process makes meanwhile."""
+    for name, n in (("a", 5000), ("zz", 2)):
+        (tmp_path / "photos" / name).mkdir(parents=True)
+        for i in range(n):
+            (tmp_path / "photos" / name / f"{i}.jpg").write_bytes(image_bytes(1))
+    good("pack", tmp_path / "photos", "-o", tmp_path / "p.pen", "--order", "source", "--no-index")
+    outside = tmp_path / "outside"
     outside.mkdir()
-    (photos / "out").mkdir()
-    (photos / "out" / "cat").symlink_to(outside)
-    (photos / "out" / "dog").mkdir()
-    (photos / "out" / "dog" / "0.jpg").symlink_to(outside / "through.jpg")
-    result = run("extract", photos / "p.pen", "-o", photos / "out", "--json")
-    assert result.code == 1
-    assert result.json()["failed"] == 5
-    assert "symbolic link" in result.err
+    for turn in range(10):
+        out = tmp_path / f"out{turn}"
+        process = subprocess.Popen([PENSTOCK, "extract", tmp_path / "p.pen", "-o", out],
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                   env=without_preload())
+        while not (out / "a").exists() and process.poll() is None:
+            pass
+        process.send_signal(signal.SIGSTOP)
+        is_early = not (out / "zz").exists()
+        if is_early:
+            (out / "zz").symlink_to(outside)
+        process.send_signal(signal.SIGCONT)
+        _, err = process.communicate(timeout=60)
+        if is_early:
+            break
+    assert process.returncode == 1 and err.count("a part of this is a symbolic link") == 2
     assert list(outside.iterdir()) == []
-    assert set(tree(photos / "out")) == {"dog/1.jpg", "dog/2.jpg", "dog/3.png", *LISTS}
+    assert len(tree(out)) == 5000 + 2
 
 
 def test_a_list_that_is_a_link_is_left_alone(photos):

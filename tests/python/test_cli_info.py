@@ -4,9 +4,10 @@
 import json
 import os
 import re
+import tarfile
 
 import pytest
-from cli_tools import good, image_bytes, make_folder, run, samples, write_list
+from cli_tools import add_member, good, image_bytes, make_folder, run, samples, write_list
 from plain_writer import Field, write_pack
 
 
@@ -261,3 +262,20 @@ def test_hex_is_of_lists_of_texts_alone(tmp_path):
     shard.write_bytes(damaged)
     done = run("verify", pack, "--json")
     assert done.code != 0 and done.json()["found"] and "found_hex" not in done.json()
+
+
+def test_info_tells_the_order_of_the_samples(tmp_path):
+    """Samples of tars that are indexed keep their order; those of a folder do not."""
+    make_folder(tmp_path / "photos")
+    with tarfile.open(tmp_path / "web.tar", "w") as tar:
+        for i in range(9):
+            add_member(tar, f"{9 - i}.jpg", image_bytes(i))
+    good("index", tmp_path / "web.tar", "-o", tmp_path / "tar.pen")
+    good("index", tmp_path / "photos", "-o", tmp_path / "folder.pen")
+    good("pack", tmp_path / "web.tar", "-o", tmp_path / "packed.pen")
+    for name, order, in_place in (("tar", "source", True), ("folder", "shuffled", True),
+                                  ("packed", "shuffled", None)):
+        info = good("info", tmp_path / f"{name}.pen", "--json").json()
+        assert (info["settings"]["order"], info.get("in_place")) == (order, in_place)
+    by_number = sorted(samples(tmp_path / "tar.pen").values(), key=lambda s: s["index"])
+    assert [s["key"] for s in by_number] == [str(9 - i) for i in range(9)]

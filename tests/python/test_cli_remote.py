@@ -151,7 +151,7 @@ def test_extract_and_bench_read_from_a_bucket(near, pack, tmp_path):
     assert result["requests"]["in_flight_limit"] >= 4
     assert result["stages_alone_samples_per_second"]["read"] > 0
     assert "read_cold" not in result["stages_alone_samples_per_second"]
-    assert result["order"] == "block"
+    assert result["order"] == "shuffle"
 
 
 def test_aws_reads_what_penstock_wrote_and_the_other_way_round(place, pack, folder, tmp_path):

@@ -464,3 +464,17 @@ def test_a_writer_after_tasks_are_given_up(tmp_path, planned):
     good("gc", "--abandon", out)
     write_pack(out)
     good("verify", out)
+
+
+def test_a_run_without_a_task_keeps_complete_tasks(tmp_path):
+    folder, out = make_folder(tmp_path / "in"), tmp_path / "a.pen"
+    good("pack", folder, "-o", out, "--task", "1/2")
+    result = run("pack", folder, "-o", out)
+    assert result.code == 1
+    assert "task-1-of-2 is complete and would be lost" in result.message()
+    good("pack", folder, "-o", out, "--task", "0/2")
+    good("finalise", out)
+    other = tmp_path / "b.pen"
+    good("pack", folder, "-o", other, "--task", "1/2")
+    good("gc", "--abandon", other)
+    good("pack", folder, "-o", other)

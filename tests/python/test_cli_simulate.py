@@ -27,15 +27,18 @@ def test_the_result_holds_together():
     assert record["nodes"] == record["nodes_simulated"] == 3
     order = record["order"]
     assert order["blocks"] == 62500 and order["pack_bytes"] == 40_000_000_000
-    assert order["lanes"] % 24 == 0
-    assert 0.99 < order["fetched_over_pack"] <= 1.0001
+    assert order["shuffle_buffer"] == 3072 * 32 and order["fetch_unit"] == "blocks"
+    assert "memory_for_entire_blocks_bytes" not in order
+    assert 0.99 < order["fetched_over_pack"] < 1.01
+    assert 0.99 < order["requests_per_block"] < 1.2
     training = record["training"]
     assert training["samples_per_second_without_waiting"] == 3 * 8 * 64 / 0.05
     assert training["samples_per_second"] <= training["samples_per_second_without_waiting"] * 1.001
     median, last = (training[f"first_batch_{which}_seconds"] for which in ("median", "last_rank"))
     assert 0.2 < median <= last < 3
     requests = record["requests_simulated"]
-    assert requests["made"] >= requests["for_blocks"] + requests["for_shard_indexes"]
+    assert requests["made"] >= sum(requests[f"for_{what}"] for what in
+                                   ("blocks", "block_indexes", "shard_indexes"))
     assert set(requests) >= {"retries", "hedges", "throttled"}
     assert 0 <= requests["hedges_that_won"] <= requests["hedges"]
     memory = record["memory_of_a_rank"]
@@ -122,7 +125,7 @@ def test_the_bench_makes_a_table_and_checks_the_model():
     options = (*NUMBERS[1:], "--ranks", "1", "--batch", "64", "--step-ms", "200")
 
     def check(rate):
-        return subprocess.run([sys.executable, script, "check", "--rate", rate, "--first", "0.7",
+        return subprocess.run([sys.executable, script, "check", "--rate", rate, "--first", "1.5",
                                "--within", "0.5", "--", *options],
                               check=False, capture_output=True, text=True)
 

@@ -164,7 +164,8 @@ def batches(pack, field, kind):
     penstock, total = need_penstock(), hashlib.sha256()
     needs_value = kind in ("image", "mask", "clip")
     chosen = [n for n in range(len(pack)) if not needs_value or len(pack[n][field])]
-    settings = {"subset": chosen, "order": "sequential", "output": "numpy", "threads": 2}
+    settings = {"subset": chosen, "order": "sequential", "output": "numpy", "threads": 2,
+                "last_batch": "pad"}
     with penstock.Loader(pack, 2, pipeline={field: PIPELINES.get(kind, "tensor auto")},
                          **settings) as loader:
         for batch in loader:

@@ -253,6 +253,7 @@ def test_simulate(top):
     short = ("simulate", "--batch", "2", "--ranks", "1", "--effort", "1", "--json")
     check_section("penstock simulate", [
         good(*short, top / "a.pen", "--measured-rate", "1", "--measured-first", "1").json(),
+        good(*short, "--samples", "1e4", "--sample-bytes", "100000", "--memory", "64MiB").json(),
         good(*short, "--samples", "1e4", "--sample-bytes", "100000", "--cache-bytes", "1GiB",
              "--sticky").json()], {"note"})
     check_section("penstock simulate --pack", [

@@ -236,7 +236,7 @@ def test_errors_of_the_system_and_missing_packages_are_one_line(monkeypatch, cap
     text = fails(OSError(28, "No space left on device", "/x/y"))
     assert text == "penstock-lab: '/x/y': No space left on device\n"
     text = fails(ModuleNotFoundError("No module named 'PIL'", name="PIL"))
-    assert "needs the Python package PIL" in text and "penstock[lab]" in text
+    assert "needs the Python package PIL" in text and "pip install matplotlib numpy pillow" in text
 
 
 def test_an_interrupt_while_a_verb_is_imported_has_no_traceback(monkeypatch, capsys):

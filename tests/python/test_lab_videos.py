@@ -235,7 +235,7 @@ def test_videos_that_cannot_be_kept_are_absent(tmp_path, monkeypatch):
     monkeypatch.setattr(encoding, "keepable", smaller)
     lines = small_run(tmp_path, "--tasks", "size", "--lengths", "short")
     (source, _) = tables.sections_of(lines, "size")
-    assert "kept.pen" in source.absent and "--mode encode" in source.absent["kept.pen"]
+    assert "kept.pen" in source.absent and "without --video keep" in source.absent["kept.pen"]
     assert "frames.pen" in source.found
 
 

@@ -21,6 +21,7 @@ pytest.importorskip("pyarrow")
 
 from lerobot_tools import FPS, NUMBERS, SIZE, TASKS, Dataset  # noqa: E402
 from penstock import lerobot  # noqa: E402
+from penstock.lerobot._rows import TOLERANCE_S, Rows  # noqa: E402
 
 ops = penstock.ops
 LENGTHS = (25, 14, 40, 9, 30)
@@ -155,11 +156,12 @@ def test_how_to_page(tmp_path, monkeypatch):
     for code in re.findall(r"^```python\n(.*?)^```$", page, re.M | re.S):
         if "s3://" not in code:
             exec(compile(code, "lerobot.md", "exec"), names)
-    assert tuple(names["images"].shape) == (64, 2, 3, 224, 224)
-    assert tuple(names["actions"].shape) == (64, 50, 3)
-    assert tuple(names["is_real"].shape) == (64, 50)
+    left = (70 + 33) % 64  # of the last batch
+    assert tuple(names["images"].shape) == (left, 2, 3, 224, 224)
+    assert tuple(names["actions"].shape) == (left, 50, 3)
+    assert tuple(names["is_real"].shape) == (left, 50)
     clips = next(iter(names["episodes"]))
-    assert tuple(clips[0].shape) == (8, 3, 16, 224, 224)
+    assert tuple(clips[0].shape) == (2, 3, 16, 224, 224)
     names["loader"].close()
     names["episodes"].close()
 
@@ -189,6 +191,18 @@ def column(**changes):
 
 def swapped(dataset):
     dataset.write_data(episode_index=dataset.columns["episode_index"][::-1].copy())
+
+
+def times(change):
+    """Other timestamps, of which there are as many."""
+    return lambda dataset: dataset.write_data(
+        timestamp=change(dataset.columns["timestamp"]).astype(np.float32))
+
+
+def late(timestamps):
+    timestamps = timestamps.copy()
+    timestamps[7:] += 1 / FPS  # a frame is missing
+    return timestamps
 
 
 def short_file(dataset):
@@ -225,6 +239,11 @@ DAMAGES = {
     "no info": (without("meta/info.json"), "NotFoundError", "expected a LeRobot dataset"),
     "another version": (info(codebase_version="v2.1"), "UnsupportedError", "found 'v2.1'"),
     "no rate": (info(fps=0), "InvalidError", "fps: expected a number"),
+    "another rate": (info(fps=FPS / 2), "InvalidError", r"episode 0: expected timestamps that are "
+                     r"1/15 s apart, found 0 s and 0\.0333333 s of frames 0 and 1; correct fps"),
+    "a rate that is nearly right": (info(fps=FPS + 0.1), "InvalidError", "1/30.1 s apart"),
+    "a frame is missing": (times(late), "InvalidError", r"0\.2 s and 0\.266667 s of frames 6"),
+    "times of nothing": (times(lambda t: t * np.nan), "InvalidError", "found nan s and nan s"),
     "missing episodes": (info(total_episodes=9), "InvalidError", "expected 9 episodes"),
     "a path outside": (info(video_path="../{video_key}.mp4"), "InvalidError", "below the dataset"),
     "an unknown variable": (info(data_path="{x}"), "InvalidError", "unknown variable '{x}'"),
@@ -251,6 +270,13 @@ def test_damaged_datasets_are_refused(case, copied, tmp_path):
     with pytest.raises(getattr(penstock, kind), match=message):
         lerobot.index(copied.root, tmp_path / "r.pen")
     assert not (tmp_path / "r.pen" / "manifest").exists()
+
+
+def test_rounded_times_are_accepted():
+    """32-bit floats of an hour are 0.24 ms apart, more than the tolerance."""
+    times = (3600 + np.arange(90) / FPS).astype(np.float32).astype(float)
+    assert np.abs(np.diff(times) - 1 / FPS).max() > TOLERANCE_S
+    Rows(None, [], {}, FPS)._check_times(times, None)
 
 
 def test_writer_refuses_what_is_no_video(dataset, tmp_path):

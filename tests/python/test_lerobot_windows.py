@@ -63,9 +63,10 @@ def places(batches):
 ALL = [(e, f) for e, length in enumerate(LENGTHS) for f in range(length)]
 
 
-def test_windows_equal_those_of_lerobot(dataset, pack):
+@pytest.mark.parametrize("size", [f"center_crop {SIZE[0]},{SIZE[1]} | ", ""])
+def test_windows_equal_those_of_lerobot(dataset, pack, size):
     seconds = {name: [d / FPS for d in deltas] for name, deltas in DELTAS.items()}
-    images = f"center_crop {SIZE[0]},{SIZE[1]} | tensor u8 nthwc"
+    images = f"{size}tensor u8 nthwc"
     pipeline = lerobot.windows(pack, seconds, images) | FRAME
     done, padded = [], set()
     with loader(pack, 16, pipeline) as batches:
@@ -90,7 +91,14 @@ def test_windows_equal_those_of_lerobot(dataset, pack):
     assert padded == set(DELTAS) - {WRIST}
 
 
-@pytest.mark.parametrize("order", ["sequential", "random", "block", "sticky"])
+def test_images_keep_the_size_of_their_videos(pack):
+    pipeline = lerobot.windows(pack, {TOP: [0.0]})
+    assert pipeline == {TOP: f"decode | clip 1 1 at=0 | resize {SIZE[0]},{SIZE[1]}"}
+    with loader(pack, 4, pipeline) as batches:
+        assert next(batches.__iter__())[0].shape[2:4] == tuple(SIZE)
+
+
+@pytest.mark.parametrize("order", ["sequential", "random", "shuffle", "sticky"])
 def test_every_frame_is_in_an_epoch_once(order, pack):
     with loader(pack, 7, shuffle=None, order=order) as batches:
         epochs = [places(batches) for _ in range(2)]

@@ -113,6 +113,26 @@ def test_a_failure_in_the_middle(many, tmp_path, monkeypatch):
     assert "ExpiredToken" in fails(many, tmp_path / "p.pen", keys=KEYS)
 
 
+@pytest.mark.parametrize("kind, limit", [
+    ("page", "a list of at most one page for each continuation token"),
+    ("empty", "a list of at most 1,000 pages without objects"),
+    ("names", "at most 256 MiB of class names"),
+])
+def test_a_list_without_end(bucket, tmp_path, kind, limit):
+    bucket.server.control(listing={"endless": kind})
+    result = bucket.run("pack", bucket.at("src"), "-o", tmp_path / "p.pen")
+    assert result.code == 1
+    assert f"{bucket.at('src')}: expected {limit}" in result.err
+    assert "se a prefix with fewer objects" in result.err
+
+
+def test_names_without_end_in_memory(bucket):
+    """Of what gc is to clean."""
+    bucket.server.control(listing={"endless": "names"})
+    message = bucket.run("gc", "--abandon", bucket.at("src")).message()
+    assert f"{bucket.at('src')}: expected a list of at most 256 MiB of names" in message
+
+
 def test_ranges_out_of_order(many, tmp_path):
     assert "expected a list in the order of keys, found src/c" in fails(
         many, tmp_path / "p.pen", keys=KEYS, reverse="ranges")

@@ -263,6 +263,27 @@ def test_a_name_with_an_empty_part_is_refused(bucket, tmp_path):
     bucket.good("pack", bucket.at("photos"), "-o", tmp_path / "p.pen")
 
 
+def test_names_that_urls_encode(bucket, tmp_path):
+    folder = make_folder(tmp_path / "src", each=2)
+    for name in ("what?.jpg", "a#1.jpg", "50%25 & more+ä.jpg"):
+        (folder / "cat" / name).write_bytes(image_bytes(len(name)))
+    bucket.fill(folder, "odd")
+    bucket.good("pack", bucket.at("odd"), "-o", tmp_path / "there.pen", *SMALL)
+    good("pack", folder, "-o", tmp_path / "here.pen", *SMALL)
+    assert tree(tmp_path / "there.pen") == tree(tmp_path / "here.pen")
+    result = bucket.run("index", bucket.at("odd"), "-o", tmp_path / "p.pen")
+    assert result.code == 1 and "read in place cannot have '?' or '#'; rename" in result.message()
+    assert re.search(r"object 'cat/(a#1|what\?)\.jpg' in s3://", result.message())
+
+
+def test_a_name_that_cannot_be_requested_is_named(bucket, tmp_path):
+    bucket.put("photos/cat/a\tb.jpg", image_bytes(1))
+    result = bucket.run("pack", bucket.at("photos"), "-o", tmp_path / "p.pen")
+    assert result.code == 1
+    assert f"object 'cat/a?b.jpg' in s3://{bucket.name}: expected" in result.message()
+    assert result.message().rstrip().endswith("rename the object")
+
+
 def test_a_pack_is_no_prefix_of_images(bucket, tmp_path):
     bucket.good("pack", bucket.at("photos"), "-o", bucket.at("a.pen"), *SMALL)
     result = bucket.run("pack", bucket.at("a.pen"), "-o", tmp_path / "p.pen")

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""penstock pack --mode keep --gop N: videos are encoded again, with a key frame every N frames."""
+"""penstock pack --video keep --gop N: videos are encoded again, with a key frame every N frames."""
 
 import json
 import shutil
 import subprocess
 
 import pytest
-from cli_tools import good, make_folder, run, usage_error
+from cli_tools import good, run, usage_error
 from packet_tools import encode, output
 from plain_reader import Pack
 
@@ -58,7 +58,7 @@ def packed(videos, tmp_path_factory):
 
 
 def keep(source, pack, gop, *options):
-    return good("pack", source, "-o", pack, "--mode", "keep", "--gop", str(gop), *options)
+    return good("pack", source, "-o", pack, "--video", "keep", "--gop", str(gop), *options)
 
 
 def clips(pack):
@@ -201,20 +201,20 @@ def test_another_gop_is_another_run(videos, tmp_path):
     last = tmp_path / "set" / "turned.mp4"
     right = last.read_bytes()
     last.write_bytes(bytes(9))
-    command = ("pack", tmp_path / "set", "-o", tmp_path / "v.pen", "--mode", "keep", "--order",
+    command = ("pack", tmp_path / "set", "-o", tmp_path / "v.pen", "--video", "keep", "--order",
                "source", "--block-samples", "1", "--shard-bytes", "1KiB")
     assert run(*command, "--gop", "5").code == 1
     last.write_bytes(right)
     for other in ((), ("--gop", "6")):
         assert "an interrupted run with other sources" in run(*command, *other).message()
     assert "resumed: 3 of 4" in good(*command, "--gop", "5").err
-    good("plan", tmp_path / "set", "-o", tmp_path / "t.pen", "--mode", "keep", "--gop", "5")
-    task = ("pack", tmp_path / "set", "-o", tmp_path / "t.pen", "--mode", "keep", "--task", "0/1")
+    good("plan", tmp_path / "set", "-o", tmp_path / "t.pen", "--video", "keep", "--gop", "5")
+    task = ("pack", tmp_path / "set", "-o", tmp_path / "t.pen", "--video", "keep", "--task", "0/1")
     for other in ((), ("--gop", "6")):
         assert "the plan was made with other" in run(*task, *other).message()
     good(*task, "--gop", "5")
     good("finalise", tmp_path / "t.pen")
-    more = ("pack", videos / "a", "-o", tmp_path / "v.pen", "--mode", "keep", "--append")
+    more = ("pack", videos / "a", "-o", tmp_path / "v.pen", "--video", "keep", "--append")
     good(*more, "--gop", "20")
     assert good("info", tmp_path / "v.pen", "--json").json()["settings"]["gop"] == 20
     found = clips(tmp_path / "v.pen")
@@ -223,16 +223,9 @@ def test_another_gop_is_another_run(videos, tmp_path):
 
 def test_wrong_uses(videos, tmp_path):
     command = ("pack", videos, "-o", tmp_path / "v.pen")
-    assert "--gop needs --mode keep" in usage_error(*command, "--gop", "5")
-    assert "--gop applies to --mode keep" in usage_error(*command, "--gop", "5", "--mode", "raw")
+    assert "--gop needs --video keep" in usage_error(*command, "--gop", "5")
     for number in ("0", "1001", "x"):
-        assert "--gop" in usage_error(*command, "--mode", "keep", "--gop", number)
-    make_folder(tmp_path / "images")
-    result = run("pack", tmp_path / "images", "-o", tmp_path / "v.pen", "--mode", "keep", "--gop",
-                 "5")
-    assert "expected videos to encode again, found images; leave --gop out" in result.message()
-    assert not (tmp_path / "v.pen").exists()
-    good("pack", tmp_path / "images", "-o", tmp_path / "v.pen", "--mode", "keep")
+        assert "--gop" in usage_error(*command, "--video", "keep", "--gop", number)
 
 
 def test_videos_that_cannot_be_encoded(videos, tmp_path):
@@ -243,10 +236,10 @@ def test_videos_that_cannot_be_encoded(videos, tmp_path):
            frames=3)
     data = (folder / "deep.mp4").read_bytes()
     (folder / "1.mp4").write_bytes(data[: len(data) // 2])
-    result = run("pack", folder, "-o", tmp_path / "v.pen", "--mode", "keep", "--gop", "5",
+    result = run("pack", folder, "-o", tmp_path / "v.pen", "--video", "keep", "--gop", "5",
                  "--order", "source", "--threads", "1")
     assert result.code == 1 and "expected an even width and height" in result.message()
-    for options in (("--mode", "keep"), ("--mode", "encode")):
+    for options in (("--video", "keep"), ()):
         good("pack", folder, "-o", tmp_path / "other.pen", *options, "--on-bad", "skip")
         assert "0.mkv" in clips(tmp_path / "other.pen")
         shutil.rmtree(tmp_path / "other.pen")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""penstock pack --mode keep: videos are stored as they are."""
+"""penstock pack --video keep: videos are stored as they are."""
 
 import hashlib
 import json
@@ -46,7 +46,7 @@ def clips(pack):
 
 
 def keep(source, pack, *options):
-    return good("pack", source, "-o", pack, "--mode", "keep", *options)
+    return good("pack", source, "-o", pack, "--video", "keep", *options)
 
 
 SHARDS = ("--order", "source", "--block-samples", "1", "--shard-bytes", "1KiB")
@@ -77,7 +77,7 @@ def test_threads_and_tasks_make_no_difference(videos, shards, tmp_path):
     keep(videos, tmp_path / "two.pen", *SHARDS, "--threads", "2")
     assert files(tmp_path / "two.pen") == files(shards)
     assert len(files(shards)) == 5
-    good("plan", videos, "-o", tmp_path / "tasks.pen", "--mode", "keep")
+    good("plan", videos, "-o", tmp_path / "tasks.pen", "--video", "keep")
     other = run("pack", videos, "-o", tmp_path / "tasks.pen", "--task", "0/2")
     assert "the plan was made with other sources or settings" in other.message()
     for task in ("0/2", "1/2"):
@@ -88,28 +88,28 @@ def test_threads_and_tasks_make_no_difference(videos, shards, tmp_path):
 
 def test_a_plan_of_frames_is_another(videos, tmp_path):
     good("plan", videos / "b", "-o", tmp_path / "v.pen")
-    result = run("pack", videos / "b", "-o", tmp_path / "v.pen", "--mode", "keep", "--task", "0/1")
+    result = run("pack", videos / "b", "-o", tmp_path / "v.pen", "--video", "keep", "--task", "0/1")
     assert "the plan was made with other sources or settings" in result.message()
 
 
 def test_a_stopped_run_continues(videos, shards, tmp_path):
-    """It stops at the last video, which is broken, and has another plan without --mode keep."""
+    """It stops at the last video, which is broken, and has another plan without --video keep."""
     shutil.copytree(videos, tmp_path / "set")
     last = tmp_path / "set" / "b" / "3.webm"
     right = last.read_bytes()
     last.write_bytes(bytes(len(right)))
     command = ("pack", tmp_path / "set", "-o", tmp_path / "v.pen", *SHARDS)
-    assert run(*command, "--mode", "keep").code == 1
+    assert run(*command, "--video", "keep").code == 1
     last.write_bytes(right)
     assert "an interrupted run with other sources or settings" in run(*command).message()
-    assert "resumed: 3 of 4" in good(*command, "--mode", "keep").err
+    assert "resumed: 3 of 4" in good(*command, "--video", "keep").err
     assert files(tmp_path / "v.pen") == files(shards)
 
 
 def test_a_killed_run_continues(videos, shards, tmp_path):
     """It is killed when the first shard is there."""
     pack = tmp_path / "v.pen"
-    command = ("pack", videos, "-o", pack, *SHARDS, "--mode", "keep", "--threads", "1")
+    command = ("pack", videos, "-o", pack, *SHARDS, "--video", "keep", "--threads", "1")
     process = subprocess.Popen([PENSTOCK, *command], stderr=subprocess.DEVNULL)
     end = time.monotonic() + 30
     while not list(pack.rglob("*.shard")) and time.monotonic() < end:
@@ -128,23 +128,33 @@ def test_info_has_no_line_for_images(shards):
     assert good("info", shards, "--json").json()["images"] == []
 
 
-def test_frames_stay_the_default(videos, tmp_path):
+def test_a_default_that_is_typed_changes_nothing(videos, tmp_path):
     good("pack", videos / "a", "-o", tmp_path / "v.pen")
     assert all(isinstance(clip, list) for clip in clips(tmp_path / "v.pen").values())
+    for i, typed in enumerate((("--mode", "keep"), ("--video", "frames"))):
+        good("pack", videos / "a", "-o", tmp_path / f"{i}.pen", *typed)
+        assert files(tmp_path / f"{i}.pen") == files(tmp_path / "v.pen")
+    keep(videos / "a", tmp_path / "a.pen")
+    keep(videos / "a", tmp_path / "b.pen", "--mode", "keep")
+    assert files(tmp_path / "a.pen") == files(tmp_path / "b.pen") != files(tmp_path / "v.pen")
 
 
-def test_images_do_not_depend_on_it(tmp_path):
+def test_only_videos_can_be_kept(tmp_path):
     make_folder(tmp_path / "images")
-    good("pack", tmp_path / "images", "-o", tmp_path / "a.pen")
-    keep(tmp_path / "images", tmp_path / "b.pen")
-    assert files(tmp_path / "a.pen") == files(tmp_path / "b.pen")
+    command = ("pack", tmp_path / "images", "-o", tmp_path / "v.pen")
+    for kind, found in (("images", "images"), ("frames", "folders of frames")):
+        result = run(*command, "--video", "keep", "--kind", kind)
+        assert f"video keep: expected videos, found {found}; leave --video out" in result.message()
+    good(*command)
 
 
 def test_options_of_frames_are_refused(videos, tmp_path):
-    command = ("pack", videos, "-o", tmp_path / "v.pen", "--mode", "keep")
+    command = ("pack", videos, "-o", tmp_path / "v.pen", "--video", "keep")
     result = run(*command, "--fps", "5")
     assert "leave --fps out and choose frames when loading" in result.message()
     assert "leave --no-index out" in run(*command, "--no-index").message()
+    assert "--mode raw is for frames; leave one of them out" in usage_error(
+        *command, "--mode", "raw")
     for option in ("--short-side", "--max-side", "--quality"):
         assert "but the mode is keep" in usage_error(*command, option, "64")
     assert not (tmp_path / "v.pen").exists()
@@ -157,7 +167,7 @@ def test_broken_videos_are_left_out(videos, tmp_path):
     (folder / "a" / "1.mov").write_bytes(data[: len(data) // 2])
     (folder / "b" / "4.mp4").write_text("no video")
     encode(folder / "b" / "5.avi", "-c:v", "mpeg4", frames=3)
-    result = run("pack", folder, "-o", tmp_path / "v.pen", "--mode", "keep", "--order", "source")
+    result = run("pack", folder, "-o", tmp_path / "v.pen", "--video", "keep", "--order", "source")
     assert result.code == 1
     assert "a/1.mov" in result.message()
     keep(folder, tmp_path / "v.pen", "--on-bad", "skip")
@@ -215,7 +225,7 @@ def test_times_of_frames(videos, tmp_path):
 
 def test_a_part_without_frames(videos, tmp_path):
     (tmp_path / "list.csv").write_text("path,label,start,end\na/0.mp4,x,50,60\n")
-    result = run("pack", tmp_path / "list.csv", "-o", tmp_path / "v.pen", "--mode", "keep",
+    result = run("pack", tmp_path / "list.csv", "-o", tmp_path / "v.pen", "--video", "keep",
                  "--root", videos)
     assert "expected frames between start and end, found none" in result.message()
 
@@ -256,10 +266,10 @@ def test_samples_per_block(videos, tmp_path):
 
 def test_a_video_that_changes(videos, tmp_path):
     shutil.copytree(videos / "a", tmp_path / "set")
-    good("plan", tmp_path / "set", "-o", tmp_path / "v.pen", "--mode", "keep")
+    good("plan", tmp_path / "set", "-o", tmp_path / "v.pen", "--video", "keep")
     with open(tmp_path / "set" / "1.mov", "ab") as f:
         f.write(bytes(8))
-    result = run("pack", tmp_path / "set", "-o", tmp_path / "v.pen", "--mode", "keep", "--task",
+    result = run("pack", tmp_path / "set", "-o", tmp_path / "v.pen", "--video", "keep", "--task",
                  "0/1")
     assert result.code == 1
     assert "1.mov: changed since the plan was made" in result.message()
@@ -269,15 +279,15 @@ def test_into_a_bucket(videos, shards, tmp_path):
     """Also by tasks, which share the plan there."""
     with serve() as server:
         bucket = filled(server, tmp_path / "home", videos / "a", "none")
-        command = ("pack", videos, "-o", bucket.at("v.pen"), *SHARDS, "--mode", "keep")
+        command = ("pack", videos, "-o", bucket.at("v.pen"), *SHARDS, "--video", "keep")
         bucket.good(*command)
         bucket.good("verify", bucket.at("v.pen"))
         found = bucket.good("info", bucket.at("v.pen"), "--json").json()["id"]
         assert found == good("info", shards, "--json").json()["id"]
         task = ("-o", bucket.at("t.pen"), "--task", "0/1")
-        bucket.good("plan", videos, *task[:2], "--mode", "keep")
+        bucket.good("plan", videos, *task[:2], "--video", "keep")
         other = bucket.run("pack", videos, *task)
         assert "the plan was made with other sources or settings" in other.message()
-        bucket.good("pack", videos, *task, "--mode", "keep")
+        bucket.good("pack", videos, *task, "--video", "keep")
         bucket.good("finalise", bucket.at("t.pen"))
         assert bucket.good("info", bucket.at("t.pen"), "--json").json()["videos"]["frames"] == 320

@@ -235,7 +235,7 @@ def all_batches(pack, pipeline, **settings):
 
 @pytest.mark.parametrize(
     "settings",
-    [{"threads": 2}, {"threads": 8, "batch_size": 3}, {"order": "block", "batch_size": 5}],
+    [{"threads": 2}, {"threads": 8, "batch_size": 3}, {"order": "shuffle", "batch_size": 5}],
 )
 def test_the_same_boxes_for_any_threads_and_orders(pack, settings):
     pipeline = {"image": f"decode | {RANDOM}", "boxes": "boxes", "labels": "keep boxes"}

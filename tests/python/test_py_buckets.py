@@ -13,7 +13,7 @@ penstock = need_penstock()
 np = pytest.importorskip("numpy")
 
 N = 60
-ORDERS = ("sequential", "random", "block", "sticky")
+ORDERS = ("sequential", "random", "shuffle", "sticky")
 BUCKETS = [(8, 8), (6, 12), (12, 6), (4, 16)]  # nothing is nearest to the last one
 SIZES = [(32, 32), (48, 24), (24, 48), (40, 38), (44, 24)]
 PIPELINE = {"image": "decode | cover bucket position=random | hflip | tensor u8",
@@ -45,9 +45,7 @@ def bucket_of(number):
 def opened(pack, **settings):
     base = {"batch_size": 4, "order": "random", "seed": 5, "pipeline": PIPELINE,
             "buckets": BUCKETS, "output": "numpy", "return_info": True, "memory": "64MiB",
-            "threads": 2, "rank": 0, "world_size": 1}
-    if settings.get("order") in ORDERS[2:]:
-        base["lanes"] = 4
+            "threads": 2, "rank": 0, "world_size": 1, "shuffle_buffer": 48, "last_batch": "pad"}
     return penstock.Loader(pack, **{**base, **settings})
 
 
@@ -69,65 +67,54 @@ def load(pack, epoch=0, state=None, **settings):
 # ---- a slow model of the order
 
 
-def sequence(pack, epoch, ranks, batch, drop_last=False, **settings):
-    """The batches of an epoch on all ranks, one after another: (bucket, samples, valid) each."""
+def steps(pack, epoch, group, last_batch="pad", **settings):
+    """The global batches of an epoch: (bucket, samples, samples that only fill up) each."""
     with opened(pack, pipeline=None, buckets=None, batch_size=1, **settings) as loader:
         loader.set_epoch(epoch)
         order = [int(info.samples[0]) for *_, info in loader]
-    group, full, last = batch * ranks, [], []
-    for bucket in range(len(BUCKETS)):
-        mine = [(p, s) for p, s in enumerate(order) if bucket_of(s) == bucket]
-        classes = [[one for one in mine if one[0] % ranks == c] for c in range(ranks)]
-        turns = min(len(members) // batch for members in classes)
-        groups = [[members[k * batch:(k + 1) * batch] for members in classes]
-                  for k in range(turns)]
-        rest = sorted(one for members in classes for one in members[turns * batch:])
-        while rest:
-            part, rest = rest[:group], rest[group:]
-            missing = group - len(part)
-            part += [(None, mine[k % len(mine)][1]) for k in range(missing)]
-            made = [part[c::ranks] for c in range(ranks)]
-            if not missing:
-                groups.append(made)
-            elif not drop_last:
-                last.append((bucket, made))
-        full += [(max(p for made in one for p, _ in made), bucket, one) for one in groups]
-    ordered = [(bucket, one) for _, bucket, one in sorted(full, key=lambda item: item[0])] + last
-    return [(bucket, [s for _, s in made], [p is not None for p, _ in made])
-            for bucket, one in ordered for made in one]
+    made, seen = [], [[] for _ in BUCKETS]
+    for sample in order:
+        mine = seen[bucket := bucket_of(sample)]
+        mine.append(sample)
+        if len(mine) % group == 0:
+            made.append((bucket, sorted(mine[-group:]), []))
+    for bucket, mine in enumerate(seen):
+        rest = len(mine) % group
+        if rest and last_batch != "drop":
+            fills = [mine[k % len(mine)] for k in range(group - rest)] * (last_batch == "pad")
+            made.append((bucket, sorted(mine[-rest:]), sorted(fills)))
+    return made
 
 
-def plain(batches):
-    return [(bucket, samples, [bool(v) for v in valid])
-            for _, bucket, samples, valid, *_ in batches]
-
-
-def in_groups(batches, ranks):
-    return sorted(batches[k:k + ranks] for k in range(0, len(batches), ranks))
+def together(step):
+    """The batches of all ranks in a step, as one."""
+    (bucket,) = {bucket for _, bucket, *_ in step}
+    rows = [row for _, _, samples, valid, _ in step for row in zip(samples, valid)]
+    valid = [sum(valid) for _, _, _, valid, _ in step]
+    assert max(valid) - min(valid) <= 1
+    return bucket, sorted(s for s, v in rows if v), sorted(s for s, v in rows if not v)
 
 
 @pytest.mark.parametrize("order", ORDERS)
-@pytest.mark.parametrize("drop_last", [False, True])
+@pytest.mark.parametrize("last_batch", ["short", "pad", "drop"])
 @pytest.mark.parametrize(("ranks", "batch"), [(1, 4), (2, 3), (3, 2), (4, 1), (2, 16)])
-def test_order_is_that_of_the_model(pack, order, drop_last, ranks, batch):
-    settings = {"order": order, "drop_last": drop_last}
-    want = sequence(pack, 2, ranks, batch, **settings)
+def test_order_is_that_of_the_model(pack, order, last_batch, ranks, batch):
+    settings = {"order": order, "last_batch": last_batch}
+    want = steps(pack, 2, batch * ranks, **settings)
     if not want:
         pytest.warns(UserWarning, opened, pack, batch_size=batch, world_size=ranks,
                      **settings).close()
         return
     parts = [load(pack, 2, rank=rank, world_size=ranks, batch_size=batch, **settings)
              for rank in range(ranks)]
-    found = [one for step in zip(*parts) for one in plain(step)]
-    assert len({len(part) for part in parts}) == 1
-    assert all(len({bucket for bucket, *_ in step}) == 1 for step in zip(*map(plain, parts)))
+    found = [together(step) for step in zip(*parts, strict=True)]
+    full = sum(len(valid) == batch * ranks for _, valid, _ in want)
     if order == "random":
-        assert in_groups(found, ranks) == in_groups(want, ranks)
-        assert [v for *_, v in found] == [v for *_, v in want]
+        assert sorted(found[:full]) == sorted(want[:full]) and found[full:] == want[full:]
     else:
         assert found == want
     with opened(pack, batch_size=batch, world_size=ranks, **settings) as loader:
-        assert loader.dropped == N - sum(sum(valid) for *_, valid in found)
+        assert loader.dropped == N - sum(len(valid) for _, valid, _ in found)
         assert loader.samples == N and loader.buckets == tuple(BUCKETS)
 
 
@@ -156,6 +143,15 @@ def test_from_a_store(pack, s3, no_other_settings):
 
 
 @pytest.mark.parametrize("order", ORDERS)
+def test_the_same_steps_on_any_ranks(pack, order):
+    """Of one global batch."""
+    found = [[together(step) for step in zip(*[
+        load(pack, 1, order=order, rank=rank, world_size=ranks, batch_size=12 // ranks)
+        for rank in range(ranks)], strict=True)] for ranks in (1, 2, 3, 4, 6, 12)]
+    assert found == found[:1] * len(found)
+
+
+@pytest.mark.parametrize("order", ORDERS)
 def test_resume_at_every_place_on_other_ranks(pack, order):
     whole = [[] for _ in range(2)]
     states = []
@@ -167,34 +163,39 @@ def test_resume_at_every_place_on_other_ranks(pack, order):
                 whole[rank] += taken([next(batches)])
             states.append(loader.state_dict())
             assert states[-1]["position"] == N
-    steps = len(whole[0])
-    assert states[:steps + 1] == states[steps + 1:]
-    together = [one for step in zip(*whole) for one in step]
-    for done in range(steps + 1):
-        state = states[done]
-        assert state["ranks"] == 2 and state["batch"] == 4 and state["place"] == done * 8
-        for ranks in (1, 2, 3, 4):
-            parts = [load(pack, state=state, order=order, world_size=ranks, rank=rank)
-                     for rank in range(ranks)]
-            found = [one for step in zip(*parts) for one in step]
-            rest = together[done * 2:]
-            assert found[:len(rest)] == rest
-            assert all(not any(valid) for _, _, _, valid, _ in found[len(rest):])
-            assert len(found) - len(rest) < ranks
-        halves = load(pack, state=state, order=order, batch_size=2)
-        assert [s for _, _, samples, *_ in halves for s in samples] == [
-            s for _, _, samples, *_ in together[done * 2:] for s in samples]
+    n = len(whole[0])
+    assert states[:n + 1] == states[n + 1:]
+    expected = [together(step) for step in zip(*whole)]
+    for done, state in enumerate(states[:n + 1]):
+        assert state["global_batch"] == 8 and state["place"] == done * 8
+        for ranks in (1, 2, 4, 8):
+            parts = [load(pack, state=state, order=order, world_size=ranks, rank=rank,
+                          batch_size=8 // ranks) for rank in range(ranks)]
+            assert [together(step) for step in zip(*parts, strict=True)] == expected[done:]
 
 
-def test_a_state_continues_with_the_next_epoch_of_its_groups(pack):
+def test_a_state_of_another_global_batch_is_refused(pack):
+    """Its groups are others."""
+    with opened(pack, world_size=2) as loader:
+        next(iter(loader))
+        state = loader.state_dict()
+    with opened(pack) as other:
+        with pytest.raises(penstock.InvalidError, match="global_batch=8, expected 4"):
+            other.load_state_dict(state)
+        other.load_state_dict(state, strict=False)
+        assert other.state_dict()["place"] == 8
+
+
+def test_a_state_continues_with_the_next_epoch(pack):
     with opened(pack, world_size=2) as loader:
         taken(loader)
         state = loader.state_dict()
-    with opened(pack) as one:
+    with opened(pack, batch_size=8) as one:
         one.load_state_dict(state)
         one.set_epoch(1)
         parts = [load(pack, 1, world_size=2, rank=rank) for rank in range(2)]
-        assert taken(one) == [batch for step in zip(*parts) for batch in step]
+        assert [together([step]) for step in taken(one)] == [
+            together(step) for step in zip(*parts, strict=True)]
 
 
 def test_shapes_and_pixels(pack):
@@ -225,17 +226,19 @@ def test_cover_keeps_the_aspect_ratio(pack):
 
 
 def test_one_bucket_changes_nothing(pack):
-    """But for the groups of a random order, which are mixed."""
+    """But for the steps of a random order, which are mixed."""
     text = "decode | random_resized_crop 8 | tensor u8"
-    for order in ("sequential", "block", "sticky"):
+    for order in ("sequential", "shuffle", "sticky"):
+        found, want = [], []
         for rank in range(2):
             settings = {"order": order, "world_size": 2, "rank": rank, "batch_size": 7}
-            found = load(pack, 1, buckets=[(8, 8)], pipeline=text.replace("p 8", "p bucket"),
-                         **settings)
+            found.append(load(pack, 1, buckets=[(8, 8)],
+                              pipeline=text.replace("p 8", "p bucket"), **settings))
             with opened(pack, buckets=None, pipeline=text, **settings) as loader:
                 loader.set_epoch(1)
-                want = taken(loader)
-            assert [one[2:] for one in found] == [one[2:] for one in want]
+                want.append([(position, 0, *rest) for position, _, *rest in taken(loader)])
+        assert [together(step) for step in zip(*found, strict=True)] == [
+            together(step) for step in zip(*want, strict=True)]
 
 
 def test_subset_and_weights(pack):
@@ -329,18 +332,14 @@ def test_other_states_are_refused(pack):
         next(iter(loader))
         state = loader.state_dict()
         loader.load_state_dict(state)
-        assert not {"ranks", "batch", "place"} & set(
+        assert not {"global_batch", "place"} & set(
             opened(pack, buckets=None, pipeline=None).state_dict())
-        for change, message in [({"ranks": 0}, "ranks"), ({"place": -1}, "place")]:
-            with pytest.raises(penstock.InvalidError, match=f"state: {message}"):
-                loader.load_state_dict({**state, **change})
-        with pytest.raises(penstock.InvalidError, match="state: place is missing"):
-            loader.load_state_dict({k: v for k, v in state.items() if k != "place"})
-        with pytest.raises(penstock.LimitError, match="2.31 samples and 2.28 that"):
-            loader.load_state_dict({**state, "ranks": 2**32 - 1, "batch": 2**32 - 1})
-    with opened(pack, batch_size=3) as loader:
-        with pytest.raises(penstock.InvalidError, match=r"batch_size: expected a divisor of 4 "):
-            loader.load_state_dict(state)
+        for name, value in [("global_batch", 0), ("global_batch", 2**48), ("place", -1)]:
+            with pytest.raises(penstock.InvalidError, match=f"state: {name} is"):
+                loader.load_state_dict({**state, name: value})
+        for name in ("global_batch", "place"):
+            with pytest.raises(penstock.InvalidError, match="expected global_batch with place"):
+                loader.load_state_dict({k: v for k, v in state.items() if k != name})
     with opened(pack, buckets=BUCKETS[:3]) as loader:
         with pytest.raises(penstock.InvalidError, match="another subset, weights"):
             loader.load_state_dict(state)

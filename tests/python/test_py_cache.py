@@ -137,7 +137,7 @@ def test_half_a_cache_serves_half_of_the_blocks(server, tmp_path):
     total = penstock.open(where, options(server)).info["total_bytes"]
     for epoch in range(3):
         with penstock.open(where, options(server), tmp_path / "cache", total // 2) as pack:
-            with penstock.Loader(pack, 16, order="block", seed=3, output="numpy", threads=1,
+            with penstock.Loader(pack, 16, order="shuffle", seed=3, output="numpy", threads=1,
                                  pipeline={"label": "tensor i64"}) as loader:
                 loader.set_epoch(epoch)
                 labels = sorted(int(x) for (batch,) in loader for x in batch)
@@ -148,7 +148,7 @@ def test_half_a_cache_serves_half_of_the_blocks(server, tmp_path):
             assert stats["hits"] / (stats["hits"] + stats["misses"]) >= 0.49
             assert stats["stored"] == stats["evicted_bytes"] == 0
     sizes = sorted(file.stat().st_size for file in entries(tmp_path / "cache"))
-    assert len(set(sizes[:-1])) == 1 and sizes[-1] < 1.05 * sizes[0]
+    assert sizes[-1] < 1.05 * sizes[0]
     assert sum(file.stat().st_size for file in entries(tmp_path / "cache", "")) <= total // 2
 
 
@@ -175,8 +175,8 @@ def test_a_slow_disk_is_read_once(disk, digest, tmp_path):
     with penstock.open(pack_dir, cache=cache) as pack:
         assert epoch_digest(penstock, pack) == digest
         assert pack.cache_stats()["misses"] == 0
-        loader = penstock.Loader(pack, 16, shuffle=True, output="numpy")
-        assert " order=block " in f" {loader._core.save()} "
+        loader = penstock.Loader(pack, 16, shuffle=True, output="numpy", pipeline="label: tensor")
+        assert loader.state_dict()["order"] == "shuffle"
     pickled = pickle.dumps(penstock.open(pack_dir, cache=cache, cache_bytes="20 MiB"))
     assert epoch_digest(penstock, pickle.loads(pickled)) == digest
 
@@ -237,7 +237,7 @@ def test_a_disk_that_is_really_full(disk, digest, tmp_path):
     assert [digests for digests, _ in told] == [[digest], [digest]], done.stderr
     stored = told[0][1]["stored"]
     assert 0 < stored < 100 and told[0][1]["not_stored_disk"] > 0
-    assert told[1][1]["hits"] + told[1][1]["tail_hits"] == stored
+    assert told[1][1]["hits"] + told[1][1]["tail_hits"] >= stored  # a block can be read in parts
     assert told[1][1]["not_stored_disk"] > 0 and told[1][1]["stored"] == 0
 
 

@@ -233,7 +233,7 @@ def test_damage_in_entries_of_a_trusted_user_is_noticed(pack, team, digest):
         with path.open("r+b") as file:
             file.write(data if not i % 2 else b"")
     (got, bob), = read(pack, team, BOB=[ALICE])
-    assert got == digest and bob["bad"] == bob["misses"] == len(found), bob
+    assert got == digest and bob["bad"] >= len(found) <= bob["misses"], bob  # or more, by parts
     assert len(entries(team, BOB)) == len(found) == len(entries(team, ALICE))
     (got, bob), = read(pack, team, BOB=[ALICE])
     assert got == digest and bob["misses"] == 0, bob
@@ -299,7 +299,8 @@ def test_page(place):
     (code,) = re.findall(r"^```python\n(.*?)^```$", page, re.M | re.S)
     for user, hits in ((ALICE, 0), (BOB, 8)):
         with child(user, run_page, code) as pipe:
-            assert received(pipe)["trusted_hits"] == hits
+            found = received(pipe)["trusted_hits"]
+            assert found >= hits if hits else found == 0  # a block can be read in parts
 
 
 # ---- arguments

@@ -118,14 +118,15 @@ def warned(pack, pipeline):
 
 @pytest.mark.parametrize("geometry", ["center_crop 24", "hflip | resize 24,24"])
 def test_boxes_beside_a_moved_image_give_one_warning(pack, geometry):
-    (text, where), = warned(pack, f"decode | {geometry}")
+    (text, where), = warned(pack, {"image": f"decode | {geometry}", "BBoxes": "tensor"})
     assert re.search(BOXES % ("BBoxes", "image"), text) and where == __file__
     (text, _), = warned(pack, {"BBoxes": "tensor", "other": f"decode | {geometry}"})
     assert re.search(BOXES % ("BBoxes", "other"), text)
 
 
 @pytest.mark.parametrize("pipeline", [
-    None,  # no image
+    None,  # no boxes
+    "decode | center_crop 24",
     {"image": "decode | center_crop 24", "label": "tensor"},  # no boxes
     {"image": "decode | center_crop 24", "corners": "tensor"},  # another name
     {"image": "decode | center_crop 24", "box_kind": "tensor"},  # another shape
@@ -136,5 +137,5 @@ def test_no_warning_without_reason(pack, pipeline):
 
 def test_bench_prints_the_warning(pack):
     result = good("bench", pack.path, "--seconds", "1", "--batch", "4", "--threads", "1",
-                  "--pipeline", "decode | center_crop 24")
+                  "--pipeline", "image: decode | center_crop 24; BBoxes: tensor")
     assert re.search("warning: " + BOXES % ("BBoxes", "image"), result.err)

@@ -18,7 +18,7 @@ import conftest
 import kept_tools
 import pytest
 from packet_tools import PLUGIN
-from py_tools import encoded, need_penstock, pixels
+from py_tools import check_steps, encoded, need_penstock, pixels
 
 os.environ.setdefault("PENSTOCK_VIDEO_LIBRARY", str(PLUGIN))
 penstock = need_penstock()
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.threads
 
 FULL = os.environ.get("PENSTOCK_SCALE") == "full"
 GLOBAL = 12  # samples of a batch over all ranks
-ORDERS = ("sequential", "random", "block", "sticky")
+ORDERS = ("sequential", "random", "shuffle", "sticky")
 SANITIZED = conftest.is_sanitized(conftest.BUILD)
 N = 112 if SANITIZED else 256 if FULL else 160
 SEEDS = (0,) if SANITIZED else (0, 2**63 + 11)
@@ -100,11 +100,11 @@ def main_field(pack):
 
 
 def open_rank(pack, rank=0, world=1, batch=GLOBAL, **settings):
-    """Lanes and window are given, as they are chosen from the memory otherwise."""
-    settings = {"threads": 2, "memory": "64MiB", "lanes": 4, "window": 2, **settings}
+    """The shuffle buffer is smaller than the pack, which would be shuffled completely otherwise."""
+    settings = {"threads": 2, "memory": "64MiB", "shuffle_buffer": 48, **settings}
     return penstock.Loader(
         pack, batch, rank=rank, world_size=world, pipeline=PIPELINES[main_field(pack)],
-        output="numpy", return_info=True, **settings,
+        output="numpy", return_info=True, **{"last_batch": "pad", **settings},
     )
 
 
@@ -131,23 +131,27 @@ class Ranks:
         assert all(state == states[0] for state in states)
         return states[0]
 
-    def restore(self, state):
+    def restore(self, state, **settings):
         for loader in self.loaders:
-            loader.load_state_dict(state)
+            loader.load_state_dict(state, **settings)
 
     def batches(self):
-        """Global batches of a pass: (epoch, first position, samples, valid, images, labels)."""
+        """Global batches of a pass: (epoch, first position, samples, valid, images, labels). The
+        samples of one rank follow those of another."""
         missing = object()
+        done = self.state()["position"] % self.loaders[0].samples
         for parts in itertools.zip_longest(*self.loaders, fillvalue=missing):
             assert missing not in parts, "ranks have different numbers of batches"
-            first = parts[0].info
-            for rank, part in enumerate(parts):
-                place = first.epoch, (first.position + rank) % self.loaders[0].samples
-                assert (part.info.epoch, part.info.position) == place
+            epoch, n = parts[0].info.epoch, sum(part.info.n_valid for part in parts)
+            for part in parts:
+                assert part.info.epoch == epoch
+                assert done <= part.info.position < done + n or not part.info.n_valid
                 assert part.info.n_valid == part.info.valid.sum() and part.info.substituted == 0
+                assert abs(part.info.n_valid - n / len(parts)) < 1
+            done += n
             yield (
-                first.epoch,
-                first.position,
+                epoch,
+                done - n,
                 mixed([part.info.samples for part in parts]),
                 mixed([part.info.valid for part in parts]),
                 mixed([getattr(part, self.field) for part in parts]),
@@ -168,18 +172,27 @@ def labels_of(batch):
 
 
 def mixed(parts):
-    """Sample i of rank r is number i * ranks + r of the global batch."""
-    return np.stack(parts, 1).reshape(-1, *parts[0].shape[1:]).copy()
+    return np.concatenate(parts)
 
 
-def digest(pack, order, seed, **settings):
+def by_sample(arrays):
+    """Which rank has which sample of a global batch depends on their number."""
+    samples, valid, *fields = arrays
+    rows = sorted(range(len(samples)), key=lambda i: (
+        not valid[i], samples[i], *(field[i].tobytes() for field in fields)))
+    return [array[rows] for array in arrays]
+
+
+def digest(pack, order, seed, is_sorted=None, **settings):
     """One for two epochs, with everything that a user can see of them."""
     sha = hashlib.sha256()
     world = settings.pop("world", 1)
+    is_sorted = world > 1 if is_sorted is None else is_sorted
     with Ranks(pack, world, GLOBAL // world, order=order, seed=seed, **settings) as ranks:
         for epoch in EPOCHS:
             ranks.set_epoch(epoch)
             for _, position, *arrays in ranks.batches():
+                arrays = by_sample(arrays) if is_sorted else arrays
                 sha.update(f"{epoch} {position} {[array.shape for array in arrays]}".encode())
                 for array in arrays:
                     sha.update(array.tobytes())
@@ -187,14 +200,16 @@ def digest(pack, order, seed, **settings):
 
 
 class Expected(dict):
-    """One digest for each order and seed, made when it is needed."""
+    """One digest for each order and seed, made when it is needed; with True, of what does not
+    depend on the number of ranks."""
 
     def __init__(self, pack):
         self.pack = pack
 
     def __missing__(self, which):
         found = digest(self.pack, *which, threads=1, prefetch=1)
-        assert found not in self.values(), "another order or seed gives the same"
+        others = [self[other] for other in self if len(other) == len(which)]
+        assert found not in others, "another order or seed gives the same"
         self[which] = found
         return found
 
@@ -236,10 +251,10 @@ def test_threads_and_prefetch(pack, expected, order, seed):
 @pytest.mark.slow
 @pytest.mark.skipif(SANITIZED, reason="what is confined cannot have a sanitizer")
 def test_decoders_in_processes(pack, expected, monkeypatch):
-    inline = expected["random", SEEDS[-1]]
+    inline = expected["random", SEEDS[-1], True]
     monkeypatch.setenv("PENSTOCK_VIDEO", "process")
     for threads, world in ((1, 1), (3, 2)):
-        found = digest(pack, "random", SEEDS[-1], threads=threads, world=world)
+        found = digest(pack, "random", SEEDS[-1], is_sorted=True, threads=threads, world=world)
         assert found == inline, (threads, world)
 
 
@@ -256,15 +271,15 @@ def test_memory(pack, expected, tight, order, seed):
 @each_seed
 def test_world_sizes(pack, expected, order, seed):
     for world in (2, 3, 4):
-        assert digest(pack, order, seed, world=world) == expected[order, seed], world
+        assert digest(pack, order, seed, world=world) == expected[order, seed, True], world
 
 
 def test_world_sizes_of_a_subset(pack):
     chosen = random.Random(1).sample(range(N), 100)
-    for drop_last in (False, True):
-        settings = {"order": "random", "seed": 3, "subset": chosen, "drop_last": drop_last}
-        found = {digest(pack, world=world, **settings) for world in (1, 2, 3, 4)}
-        assert len(found) == 1, drop_last
+    for last_batch in ("pad", "drop"):
+        settings = {"order": "random", "seed": 3, "subset": chosen, "last_batch": last_batch}
+        found = {digest(pack, world=world, is_sorted=True, **settings) for world in (1, 2, 3, 4)}
+        assert len(found) == 1, last_batch
 
 
 def test_repeats_in_a_subset(pack):
@@ -274,7 +289,7 @@ def test_repeats_in_a_subset(pack):
     once = rng.sample(range(N), 60)
     repeated = once + [rng.choice(once) for _ in range(140)]
     settings = {"order": "random", "seed": 3, "subset": repeated}
-    found = {digest(pack, world=world, threads=threads, **settings)
+    found = {digest(pack, world=world, threads=threads, is_sorted=True, **settings)
              for world, threads in ((1, 1), (1, 5), (2, 2), (3, 2), (4, 1))}
     assert len(found) == 1
     sequential = {"order": "sequential", "seed": 3}
@@ -291,17 +306,21 @@ def test_repeats_in_a_subset(pack):
         state = ranks.state()
     with Ranks(pack, world=2, batch=GLOBAL // 2, subset=repeated, **sequential) as ranks:
         ranks.restore(state)
-        assert sequence(ranks.batches()) == seen[7 * GLOBAL:]
+        assert check_steps(steps_of(ranks.batches()), seen[7 * GLOBAL:]) == 200 - 7 * GLOBAL
+
+
+def steps_of(batches):
+    """(sample, its values) of what each step of a pass gives, without what only fills up."""
+    return [[
+        (int(samples[i]), hashlib.sha256(images[i].tobytes() + labels[i].tobytes()).digest())
+        for i in range(len(samples))
+        if valid[i]
+    ] for _, _, samples, valid, images, labels in batches]
 
 
 def sequence(batches):
-    """(sample, its values) of what a pass gives, without what only fills up."""
-    return [
-        (int(samples[i]), hashlib.sha256(images[i].tobytes() + labels[i].tobytes()).digest())
-        for _, _, samples, valid, images, labels in batches
-        for i in range(len(samples))
-        if valid[i]
-    ]
+    """Of one rank: in the order of the epoch."""
+    return sum(steps_of(batches), [])
 
 
 class Whole(dict):
@@ -341,20 +360,19 @@ def test_restarts(pack, whole, trial):
         with Ranks(pack, world, batch, order=order, seed=seed, **settings) as ranks:
             if state:
                 ranks.restore(state)
-            if not state or len(got) == N or rng.random() < 0.5:
+            if not state or state["position"] == N or rng.random() < 0.5:
                 ranks.set_epoch(epoch)
-            steps = (N - len(got)) // (world * batch)
+            steps = (N - (state["position"] if state else 0)) // (world * batch)
             n = None if last else rng.randint(0, steps)
             history.append((world, batch, n))
-            got += sequence(itertools.islice(ranks.batches(), n))
-            state = ranks.state()
+            got += steps_of(itertools.islice(ranks.batches(), n))
+            state, done = ranks.state(), check_steps(got, expected)
             if last:
-                assert got == expected, (order, seed, epoch, history)
-                following = sequence(itertools.islice(ranks.batches(), 3))
-                assert following == whole[order, seed, epoch + 1][: len(following)], history
+                assert done == N, (order, seed, epoch, history)
+                following = steps_of(itertools.islice(ranks.batches(), 3))
+                assert check_steps(following, whole[order, seed, epoch + 1]) > 0, history
             else:
-                assert state["position"] == len(got) and state["epoch"] == epoch, history
-                assert got == expected[: len(got)], (order, seed, epoch, history)
+                assert state["position"] == done and state["epoch"] == epoch, history
 
 
 def test_restart_at_the_end(pack, whole):
@@ -368,30 +386,31 @@ def test_restart_at_the_end(pack, whole):
             if names:
                 ranks.set_epoch(0)
             assert list(ranks.batches()) == []
-            assert sequence(ranks.batches()) == whole["random", 0, 1]
+            assert check_steps(steps_of(ranks.batches()), whole["random", 0, 1]) == N
 
 
-def test_restart_keeps_the_lanes(pack, whole):
-    """With another memory others would be chosen; those of the state are kept."""
-    with Ranks(pack, order="block") as ranks:
-        got = sequence(itertools.islice(ranks.batches(), 5))
+def test_restart_with_another_shuffle_buffer(pack, whole):
+    """It is refused, as another seed is; if it is not, the order is that of the loader."""
+    with Ranks(pack, order="shuffle") as ranks:
+        next(ranks.batches())
         state = ranks.state()
-    with Ranks(pack, order="block", lanes=7, window=1) as ranks:
-        assert sequence(ranks.batches()) != whole["block", 0, 0]
-        ranks.restore(state)
-        assert got + sequence(ranks.batches()) == whole["block", 0, 0]
-        assert sequence(ranks.batches()) == whole["block", 0, 1]
+    with Ranks(pack, order="shuffle", shuffle_buffer=96) as ranks:
+        other = sequence(ranks.batches())
+        assert other != whole["shuffle", 0, 0]
+        with pytest.raises(penstock.InvalidError, match="shuffle_buffer=48, expected 96"):
+            ranks.restore(state)
+        ranks.restore(state, strict=False)
+        assert sequence(ranks.batches()) == other[GLOBAL:]
 
 
 def test_restart_drops_only_the_end(pack, whole):
-    """With drop_last a restarted epoch ends in a whole batch, wherever it was begun."""
+    """With "drop" a restarted epoch ends in a whole batch, wherever it was begun."""
     expected = whole["random", 0, 0]
     for before, after in ((1, 3), (4, 2), (3, 4)):
-        with Ranks(pack, before, 5, order="random", drop_last=True) as ranks:
-            got = sequence(itertools.islice(ranks.batches(), 4))
+        with Ranks(pack, before, 5, order="random", last_batch="drop") as ranks:
+            got = steps_of(itertools.islice(ranks.batches(), 4))
             state = ranks.state()
-        with Ranks(pack, after, 4, order="random", drop_last=True) as ranks:
+        with Ranks(pack, after, 4, order="random", last_batch="drop") as ranks:
             ranks.restore(state)
-            got += sequence(ranks.batches())
-        assert got == expected[: len(got)]
-        assert N - 4 * after < len(got) <= N
+            got += steps_of(ranks.batches())
+        assert N - 4 * after < check_steps(got, expected) <= N

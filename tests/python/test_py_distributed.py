@@ -92,7 +92,7 @@ def test_every_sample_is_on_one_rank(pack, world):
 
 
 @pytest.mark.threads
-@pytest.mark.parametrize("order", ["random", "block", "sticky", "sequential"])
+@pytest.mark.parametrize("order", ["random", "shuffle", "sticky", "sequential"])
 def test_a_state_of_four_ranks_goes_on_at_any_number(pack, order):
     how = {"shuffle": None, "order": order}
     for taken in (1, 2, 3):

@@ -14,6 +14,7 @@ penstock = need_penstock()
 need("torch", "numpy", "PIL")
 
 import ops_table  # noqa: E402
+from penstock import _pipeline as p  # noqa: E402
 
 DOCS = ROOT / "docs"
 PAGES = [
@@ -21,13 +22,14 @@ PAGES = [
     "how-to/video.md", "how-to/moving-from-gulpio.md", "how-to/moving-from-dataloader.md",
     "how-to/moving-from-ffcv.md", "how-to/recipes.md", "how-to/monitor.md", "how-to/trace.md",
     "how-to/find-the-bottleneck.md", "reference/counters.md", "tutorials/first-pack.md",
-    "explanation/concepts.md", "how-to/decode.md", "how-to/large-images.md",
+    "explanation/concepts.md", "explanation/order.md", "how-to/decode.md", "how-to/large-images.md",
     "how-to/train-elastically.md", "how-to/jax.md",
     "how-to/moving-from-huggingface.md", "how-to/moving-from-webdataset.md",
     "how-to/dataloader.md", "how-to/several-views.md", "how-to/aspect-buckets.md",
     "how-to/token-budgets.md",
     "how-to/detection.md", "how-to/mixup.md", "how-to/augmentation.md",
     "how-to/sampling.md", "how-to/clip.md", "how-to/segmentation.md", "how-to/stages.md",
+    "how-to/evaluate.md",
     "how-to/moving-from-openclip.md", "how-to/mixtures.md", "how-to/train-with-the-lab.md",
 ]
 # Pages whose code other files run.
@@ -54,6 +56,7 @@ def photos(tmp_path_factory):
     folder = tmp_path_factory.mktemp("photos")
     python(ROOT / "examples" / "make_photos.py", "photos", "120", cwd=folder)
     python("-m", "penstock", "pack", "photos", "-o", "photos.pen", cwd=folder)
+    python("-m", "penstock", "pack", "photos/star", "-o", "stars.pen", cwd=folder)
     python(ROOT / "examples" / "make_clips.py", "clips.pen", "60", cwd=folder)
     return folder
 
@@ -79,6 +82,17 @@ def test_code_runs(name, photos, tmp_path, monkeypatch):
         for loader in value if isinstance(value, list) else [value]:
             if isinstance(loader, penstock.Loader):
                 loader.close()
+
+
+@pytest.mark.parametrize("name", ["moving-from-dataloader", "moving-from-ffcv",
+                                  "moving-from-gulpio", "moving-from-webdataset"])
+def test_code_of_penstock_runs_alone(name, photos, monkeypatch):
+    """People copy it without the block of the other loader before it."""
+    monkeypatch.chdir(photos)
+    page = (DOCS / "how-to" / f"{name}.md").read_text()
+    scope = {}
+    exec(next(code for code in BLOCK.findall(page) if "penstock.Loader(" in code), scope)
+    scope["loader"].close()
 
 
 def test_every_page_with_code_is_run():
@@ -187,6 +201,17 @@ def test_every_error_is_in_the_table():
 def test_operations_are_those_of_the_library():
     _, inside, _ = ops_table.split(ops_table.PAGE.read_text())
     assert inside == ops_table.table(), "run tests/python/ops_table.py"
+
+
+def test_tensor_says_what_follows_it(photos):
+    follow = {"repeat 2", "pad_batch", "mixup", "cutmix"}
+    help_ = p.table()["tensor"][0]
+    assert set(re.findall(r"[a-z_]+", help_)) & set(p.table()) == {w.split()[0] for w in follow}
+    for name in (*follow, "hflip", "center_crop 8", "normalize", "random_erasing"):
+        with pytest.raises(penstock.InvalidError) as raised:  # decode is never right
+            penstock.Loader(photos / "photos.pen", 8,
+                            pipeline=f"decode | resize 32,32 | tensor f32 | {name} | decode")
+        assert ("after tensor: only" in str(raised.value)) == (name not in follow)
 
 
 def test_every_argument_of_dataloader_is_spoken_of():

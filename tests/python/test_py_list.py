@@ -65,7 +65,7 @@ def test_values(pack, order):
         assert loader.fields == tuple(FIELDS)
         for batch in loader:
             numbers = batch.info.samples.tolist()
-            assert batch.image.shape == (BATCH, 8, 8, 3)
+            assert batch.image.shape == (len(numbers), 8, 8, 3)
             for name, source in SOURCES.items():
                 values = getattr(batch, name)
                 assert values == [source(i) for i in numbers]

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import pickle
+import re
 import signal
 import threading
 import time
@@ -70,8 +71,8 @@ def test_batches_hold_the_samples(make):
     loader = make(pipeline=SMALL, return_info=True)
     at = 0
     for image, label, info in loader:
-        assert image.shape == (8, 16, 16, 3) and image.dtype == numpy.uint8
-        assert label.shape == (8,) and label.dtype == numpy.int64
+        assert image.shape == (info.n_valid, 16, 16, 3) and image.dtype == numpy.uint8
+        assert label.shape == (info.n_valid,) and label.dtype == numpy.int64
         for i in range(info.n_valid):
             whole = numpy.asarray(pixels(at + i))
             assert numpy.array_equal(image[i], whole[8:24, 12:28]), at + i
@@ -89,12 +90,14 @@ def test_items_have_the_fields_names(make):
 
 
 def test_numbers_alone(make):
-    (label,) = next(iter(make()))
+    (label,) = next(iter(make(pipeline="label: tensor")))
     assert label.tolist() == [0, 1, 2, 0, 1, 2, 0, 1]
 
 
-def test_last_batch_is_filled_up_or_dropped(make):
-    whole, short = make(return_info=True), make(return_info=True, drop_last=True)
+def test_last_batch_is_padded_or_dropped(make):
+    """See test_py_last_batch.py."""
+    whole = make(return_info=True, last_batch="pad")
+    short = make(return_info=True, drop_last=True)
     assert (len(whole), len(short)) == (7, 6)
     last = list(whole)[-1].info
     assert last.valid.dtype == bool and last.valid.tolist() == [True] * 2 + [False] * 6
@@ -204,7 +207,7 @@ def test_capsule_nobody_takes_gives_back(make):
 
 def test_taken_capsule_is_freed_without_the_gil(make):
     """As a framework does it, whose tensors die on threads of its own."""
-    loader = make(output="dlpack")
+    loader = make(output="dlpack", pipeline="label: tensor")
     (label,) = next(iter(loader))
     capsule = label.__dlpack__()
     del label
@@ -224,7 +227,7 @@ def test_taken_capsule_is_freed_without_the_gil(make):
 
 
 def test_dlpack_refuses_what_it_cannot_do(make):
-    (label,) = next(iter(make(output="dlpack")))
+    (label,) = next(iter(make(output="dlpack", pipeline="label: tensor")))
     assert label.__dlpack_device__() == (1, 0)
     label.__dlpack__(dl_device=(1, 0), copy=False)
     for wrong in ({"stream": 1}, {"copy": True}, {"dl_device": (2, 0)}):
@@ -253,11 +256,21 @@ def test_seed_and_order(make):
     orders = {
         tuple(numbers(make(return_info=True, **how)))
         for how in (
-            {}, {"order": "random"}, {"shuffle": True, "seed": 1}, {"order": "block"},
-            {"order": "sequential", "shuffle": False},
+            {}, {"order": "random"}, {"shuffle": True, "seed": 1}, {"order": "sticky"},
+            {"order": "shuffle", "shuffle_buffer": 8}, {"order": "sequential", "shuffle": False},
         )
     }
-    assert len(orders) == 4 and tuple(range(N)) in orders
+    assert len(orders) == 5 and tuple(range(N)) in orders
+
+
+def test_a_small_pack_is_shuffled_completely(make):
+    """It is not larger than the shuffle buffer."""
+    expected = numbers(make(return_info=True, order="random"))
+    assert numbers(make(return_info=True, shuffle=True)) == expected
+    assert numbers(make(return_info=True, shuffle=True, shuffle_buffer=N)) == expected
+    for wrong in (0, -1, 2**62 + 1):
+        with pytest.raises(penstock.InvalidError, match="shuffle_buffer: expected 1 to"):
+            make(shuffle_buffer=wrong)
 
 
 def test_break_ends_a_pass(make):
@@ -343,8 +356,8 @@ def test_subsets_of_other_types(make, subset):
 
 
 def test_a_loader_without_batches_gives_a_warning(make):
-    with pytest.warns(UserWarning, match="no batches: it has 50 samples, and drop_last=True needs "
-                                         "2 x 26, one batch per rank; reduce batch_size"):
+    with pytest.warns(UserWarning, match="no batches: it has 50 samples, and last_batch='drop' "
+                                         "needs 2 x 26, one batch per rank; reduce batch_size"):
         assert len(make(batch_size=26, drop_last=True, rank=0, world_size=2)) == 0
     assert len(make(batch_size=25, drop_last=True, rank=0, world_size=2)) == 1
     assert len(make(batch_size=26, rank=0, world_size=2)) == 1
@@ -365,14 +378,16 @@ def test_pipelines_that_are_no_operations(make):
         make(pipeline="decode | center_crop(16) | tensor")
 
 
-@pytest.mark.parametrize("drop_last", [False, True])
+@pytest.mark.parametrize("last_batch", ["short", "pad", "drop"])
 @pytest.mark.parametrize("world", [1, 3])
-def test_length_of_the_sampler(make, drop_last, world):
-    """What this rank gives in an epoch, with what only fills up the last batch."""
-    loader = make(drop_last=drop_last, rank=0, world_size=world, return_info=True)
-    given = sum(len(batch.info.samples) for batch in loader)
-    assert len(loader.sampler) == given == {(False, 1): 56, (True, 1): 48, (False, 3): 24,
-                                            (True, 3): 16}[drop_last, world]
+def test_length_of_the_sampler(make, last_batch, world):
+    """What the rank with most samples has in an epoch, with those that pad the last batch."""
+    loaders = [make(last_batch=last_batch, rank=rank, world_size=world, return_info=True)
+               for rank in range(world)]
+    given = max(sum(len(batch.info.samples) for batch in loader) for loader in loaders)
+    assert {len(loader.sampler) for loader in loaders} == {given} == {
+        {("short", 1): 50, ("pad", 1): 56, ("drop", 1): 48, ("short", 3): 17, ("pad", 3): 24,
+         ("drop", 3): 16}[last_batch, world]}
 
 
 # ---- state
@@ -396,6 +411,43 @@ def test_state_goes_on_in_the_middle(make):
     assert again.epoch == 1
 
 
+def test_a_state_is_not_to_be_edited(make):
+    """Values that define the order are in its hash."""
+    loader = make(order="shuffle", shuffle_buffer=8)
+    state = loader.state_dict()
+    assert state["version"] == 2 and state["shuffle_buffer"] == 6 * state["block"]
+    buffer = state["shuffle_buffer"]
+    for name, value, expected in (
+        ("version", 1, "expected 2; load it with the version of penstock that wrote it"),
+        ("order", "block", "expected sequential, random, shuffle or sticky"),
+        ("shuffle_buffer", buffer + 1, "expected 3 * 2^k blocks of samples, 6 or more"),
+        ("shuffle_buffer", 2 * buffer, "expected the hash of the other values"),
+        ("block", 0, "expected a number from 1 to"), ("seed", 1, "expected the hash of the other"),
+        ("hash", "0" * 16, "expected the hash"), ("hash", "0", "expected 16 hexadecimal digits"),
+    ):
+        with pytest.raises(penstock.InvalidError, match=re.escape(expected)):
+            loader.load_state_dict({**state, name: value}, strict=False)
+    with pytest.raises(penstock.InvalidError, match='"lanes" is not a key of version 2'):
+        loader.load_state_dict({**state, "lanes": 4})
+
+
+def test_the_hash_of_the_order(make):
+    """The same text in a state, in the counters and with every batch."""
+    with make(return_info=True, shuffle=True) as loader:
+        state = loader.state_dict()
+        assert re.fullmatch("[0-9a-f]{16}", state["hash"])
+        assert loader.stats()["order_hash"] == state["hash"]
+        assert loader.stats()["epoch"]["order_hash"] == state["hash"]
+        assert {batch.info.order_hash for batch in loader} == {state["hash"]}
+        assert loader.stats()["fetch_unit"] is None  # of a local pack
+        assert loader.stats()["memory_wanted_bytes"] == 0
+    same = {"threads": 1, "memory": "64MiB", "batch_size": 3, "pipeline": SMALL}
+    for settings, is_same in ((same, True), ({"rank": 1, "world_size": 2}, True),
+                              ({"seed": 1}, False), ({"subset": range(40)}, False)):
+        with make(shuffle=True, **settings) as loader:
+            assert (loader.state_dict()["hash"] == state["hash"]) is is_same, settings
+
+
 def test_state_of_another_pipeline_is_refused(make):
     state = make(pipeline=SMALL, seed=1).state_dict()
     other = make(pipeline="decode | center_crop 20 | tensor u8", seed=1)
@@ -408,13 +460,13 @@ def test_state_of_another_pipeline_is_refused(make):
 
 
 @pytest.mark.parametrize("name, most", [
-    ("version", 1), ("epoch", 2**63 - 1), ("position", N), ("samples", 2**63), ("seed", 2**64 - 1),
-    ("lanes", 2**31), ("window", 2**31), ("block", 2**31)])
+    ("epoch", 2**63 - 1), ("position", N), ("samples", 2**63), ("seed", 2**64 - 1)])
 @pytest.mark.parametrize("strict", [True, False])
 def test_a_state_out_of_range_is_refused(make, name, most, strict):
-    loader = make(order="block")
+    loader = make(order="shuffle")
     state = loader.state_dict()
-    loader.load_state_dict({**state, name: most}, strict=False)
+    if name in ("epoch", "position"):  # the hash has the others
+        loader.load_state_dict({**state, name: most}, strict=False)
     for value in (most + 1, -1, 2**70):
         with pytest.raises(penstock.InvalidError, match=f'state: {name} is "{value}"'):
             loader.load_state_dict({**state, name: value}, strict=strict)
@@ -552,6 +604,39 @@ def damaged(tmp_path):
     content[bytes(content).find(data) + 50] ^= 1
     shard.write_bytes(content)
     return path
+
+
+def test_a_field_cannot_hide_the_info(tmp_path):
+    penstock.write(tmp_path / "i.pen", [{"info": i} for i in range(4)], {"info": "i64"})
+    settings = {"output": "numpy", "memory": "32MiB"}
+    with penstock.Loader(tmp_path / "i.pen", 2, **settings) as loader:
+        assert next(iter(loader)).info.tolist() == [0, 1]
+    with pytest.raises(penstock.InvalidError, match="return_info: a field has the name 'info'"):
+        penstock.Loader(tmp_path / "i.pen", 2, return_info=True, **settings)
+    for pipeline in ({"details": [penstock.ops.source("info"), penstock.ops.tensor()]},
+                     "details = info: tensor"):
+        with penstock.Loader(tmp_path / "i.pen", 2, pipeline=pipeline, return_info=True,
+                             **settings) as loader:
+            batch = next(iter(loader))
+            assert batch.details.tolist() == batch.info.samples.tolist() == [0, 1]
+    function = penstock.ops.python(lambda sample, rng: {"info": 1})
+    with penstock.Loader(tmp_path / "i.pen", 2, pipeline=["details = info: tensor", function],
+                         return_info=True, **settings) as loader:
+        with pytest.raises(penstock.InvalidError, match="return_info: a field has the name 'info'"):
+            next(iter(loader))
+
+
+def test_repr_of_what_could_not_be_opened(pack, tmp_path):
+    """As debuggers and pytest show it."""
+    kinds = {"Pack": (penstock.Pack, (tmp_path / "no.pen",), {}),
+             "Loader": (penstock.Loader, (tmp_path / "no.pen", 2), {}),
+             "Loader of": (penstock.Loader, (pack, 2), {"threads": -1})}
+    for name, (kind, args, settings) in kinds.items():
+        made = kind.__new__(kind)
+        with pytest.raises(penstock.Error):
+            made.__init__(*args, **settings)
+        assert repr(made).startswith(f"<penstock.{name.partition(' ')[0]}")
+        assert repr(made).endswith(": could not be opened>")
 
 
 def test_bad_sample_raises_with_its_number(make, damaged):

@@ -41,7 +41,8 @@ def pack(tmp_path_factory):
 
 
 def load(pack, pipeline, batch_size=8, **settings):
-    settings = {"threads": 2, "memory": "64MiB", "output": "numpy", "seed": 5, **settings}
+    settings = {"threads": 2, "memory": "64MiB", "output": "numpy", "seed": 5,
+                "last_batch": "pad", **settings}
     return penstock.Loader(pack, batch_size, pipeline=pipeline, **settings)
 
 
@@ -64,12 +65,14 @@ def weigh(a, b, share):
     return (own * a.astype(np.float32) + other * b.astype(np.float32)).astype(a.dtype)
 
 
-def mixed(images, labels, draws, layout):
-    """Of a batch: images and labels by the draws of its samples."""
+def mixed(images, labels, draws, layout, valid):
+    """Of a batch: images and labels by the draws of its samples; what pads is not mixed."""
     half = len(images) // 2
     new_images, new_labels = images.copy(), labels.copy()
     for i, (kind, share, box) in enumerate(draws):
         k = (i + half) % len(images)
+        if max(i, k) >= valid:
+            continue
         if kind == "mixup":
             new_images[i] = weigh(images[i], images[k], share)
         if kind == "cutmix":
@@ -101,7 +104,7 @@ def test_as_numpy(pack, dtype, layout, per):
         epoch, position = divmod(n, -(-N // 8))
         draws = draws_of(epoch, position * 8, 8, per, (0.8, 0.4), (1, 0.3))
         kinds |= {kind for kind, _, _ in draws}
-        images, labels = mixed(a["image"], a["label"], draws, layout)
+        images, labels = mixed(a["image"], a["label"], draws, layout, N - position * 8)
         assert np.array_equal(b["image"], images)
         assert np.array_equal(b["label"], labels)
         assert b["image"].dtype == DTYPES[dtype]
@@ -118,7 +121,10 @@ def test_bf16_is_rounded_once(pack):
         for n, batch in enumerate(loader):
             _, share, _ = draws_of(0, n * 8, 1, "batch", (0.8, 1), (1, 0))[0]
             a = plain[n].float().numpy()
-            expected = torch.from_numpy(weigh(a, np.roll(a, 4, axis=0), share)).bfloat16()
+            weighed = weigh(a, np.roll(a, 4, axis=0), share)
+            weighed[max(N - n * 8 - 4, 0) : 4] = a[max(N - n * 8 - 4, 0) : 4]
+            weighed[N - n * 8 :] = a[N - n * 8 :]
+            expected = torch.from_numpy(weighed).bfloat16()
             assert torch.equal(batch.image, expected)
             assert batch.label.dtype == torch.bfloat16
 
@@ -163,13 +169,14 @@ MIX_BATCH = text(f"{CROP} | tensor f32 | mixup 0.8 p=0.5 | cutmix p=0.5")
 
 
 @pytest.mark.parametrize("pipeline", [MIX, MIX_BATCH], ids=["sample", "batch"])
-def test_the_same_for_any_ranks_and_threads(pack, pipeline):
-    whole = list(batches(pack, pipeline, 24, threads=1))
+@pytest.mark.parametrize("order", ["sequential", "random", "shuffle", "sticky"])
+def test_the_same_for_any_ranks_and_threads(pack, pipeline, order):
+    settings = {"order": order, "shuffle_buffer": 24}
+    whole = list(batches(pack, pipeline, 24, threads=1, **settings))
     for world, threads in ((2, 1), (3, 2), (4, 2)):
-        parts = [
-            list(batches(pack, pipeline, 24 // world, rank=rank, world_size=world, threads=threads))
-            for rank in range(world)
-        ]
+        settings |= {"world_size": world, "threads": threads}
+        parts = [list(batches(pack, pipeline, 24 // world, rank=rank, **settings))
+                 for rank in range(world)]
         for n, batch in enumerate(whole):
             for name in ("image", "label"):
                 ours = np.stack([part[n][name] for part in parts], 1)
@@ -302,9 +309,19 @@ def test_buckets_pair_neighbours(pack):
                 break
         else:
             raise AssertionError("neighbours are not mixed")
-    for rank in range(2):
-        part = list(batches(pack, text(f"{crop} | mixup"), rank=rank, world_size=2, **settings))
-        assert all(np.isfinite(batch["image"]).all() for batch in part)
+
+
+@pytest.mark.parametrize("order", ["random", "shuffle"])
+def test_buckets_pair_the_same_samples_on_any_number_of_ranks(pack, order):
+    """Also in the groups that are filled up."""
+    settings = {"buckets": [(16, 24), (24, 16)], "order": order, "shuffle_buffer": 6}
+    pipeline = text("decode | random_resized_crop bucket | tensor f32 | mixup per=sample")
+    one = list(batches(pack, pipeline, 8, **settings))
+    parts = [list(batches(pack, pipeline, 4, rank=rank, world_size=2, **settings))
+             for rank in range(2)]
+    for whole, *ranks in zip(one, *parts, strict=True):
+        for name in ("image", "label"):
+            assert np.array_equal(whole[name], np.concatenate([part[name] for part in ranks]))
 
 
 def test_shares_are_beta(pack):

@@ -76,6 +76,7 @@ def test_killed_and_resumed(script, pack, work, tmp_path):
     assert len({row[2] for row in whole.values()}) == len(whole)
     assert min(after) % SAVE_EVERY == 1 and 1 < min(after) <= KILLED_AFTER + SAVE_EVERY
     assert {**before, **after} == whole and {**after, **before} == whole
-    first, *_, last = (float(loss) for _, loss, _ in whole.values())
+    losses = [float(whole[step][1]) for step in sorted(whole)]
     # Losses of mixed targets differ by more than a few steps lower them.
-    assert last < first or script.stem == "train_deit"
+    third = len(losses) // 3
+    assert sum(losses[-third:]) < sum(losses[:third]) or script.stem == "train_deit", losses

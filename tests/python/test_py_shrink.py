@@ -83,7 +83,7 @@ def test_near_the_full_decode(packs):
     by_image = numpy.abs(full - shrunk).mean(axis=(1, 2, 3))
     assert (by_image > 0).sum() > 10  # it was used
     assert by_image.mean() < 2
-    assert by_image.max() < 4  # a crop at the wrong place differs by more
+    assert by_image.max() < 6  # 2.8 to 4.9 with 60 seeds; a crop that is one pixel off: 10 or more
 
 
 def test_png_and_masks_do_not_shrink(packs):

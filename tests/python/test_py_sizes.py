@@ -52,7 +52,19 @@ def load(pack, pipeline, batch_size=9, **settings):
     return penstock.Loader(pack, batch_size, pipeline=pipeline, **settings)
 
 
-def expected_size(width, height, low, high, multiple=1):
+def sizes_of(images, first=False):
+    """Height and width of each image of a list; `first`: channels come first."""
+    return np.array([image.shape[1:] if first else image.shape[:2] for image in images])
+
+
+def with_sizes(batches, first=False):
+    """Image, sizes and the other fields: a padded batch has its sizes, those of a list are its
+    shapes."""
+    for image, *rest in batches:
+        yield image, *([sizes_of(image, first)] if isinstance(image, list) else []), *rest
+
+
+def expected_size(width, height, low, high, multiple=1, enlarge=True):
     """torchvision's rule; no side is 0, and both are rounded to the nearest multiple."""
     short, long = min(width, height), max(width, height)
     if low is None:
@@ -61,6 +73,8 @@ def expected_size(width, height, low, high, multiple=1):
         new_short, new_long = low, low * long // short
         if high is not None and new_long > high:
             new_short, new_long = high * new_short // new_long, high
+    if not enlarge and new_long >= long:
+        new_short, new_long = short, long
 
     def rounded(side):
         n = max(1, (max(side, 1) + multiple // 2) // multiple)
@@ -76,16 +90,21 @@ FORMS = [
     ("resize min_side=100 max_side=60", (100, 60, 1)),
     ("resize min_side=48 max_side=80 to_multiple_of=32", (48, 80, 32)),
     ("resize max_side=90 to_multiple_of=7", (None, 90, 7)),
+    ("resize min_side=48 max_side=80 enlarge=no", (48, 80, 1, False)),
+    ("resize max_side=90 enlarge=no", (None, 90, 1, False)),
+    ("resize min_side=63 max_side=400 enlarge=no", (63, 400, 1, False)),
+    ("resize min_side=48 max_side=80 to_multiple_of=8 enlarge=no", (48, 80, 8, False)),
 ]
 
 
 @pytest.mark.parametrize(("form", "rule"), FORMS)
 def test_sizes_follow_torchvisions_rule(pack, form, rule):
-    for image, sizes, label in load(pack, f"decode | {form}"):
-        assert isinstance(image, list) and len(image) == 9 and sizes.dtype == np.int64
-        for one, size, i in zip(image, sizes, label):
-            assert one.shape == (*size, 3)
-            assert tuple(size) == expected_size(*SIZES[i % len(SIZES)], *rule)
+    loader = load(pack, f"decode | {form}")
+    assert loader.fields == ("image", "label")
+    for image, label in loader:
+        assert isinstance(image, list) and len(image) == 9
+        for one, i in zip(image, label):
+            assert one.shape == (*expected_size(*SIZES[i % len(SIZES)], *rule), 3)
 
 
 def same_as_fixed(pack, i, pipeline, size, **settings):
@@ -108,7 +127,7 @@ def test_pixels_are_those_of_an_exact_resize(pack, pipeline, padded):
     text = pipeline.format("resize min_side=24 max_side=40")
     loader = load(pack, text + (f" | pad_batch{pad}" if padded else ""), memory="128MiB")
     first = "nchw" in pipeline
-    for images, sizes, label in loader:
+    for images, sizes, label in with_sizes(loader, first):
         if padded:
             unit, value = (8, -2.5) if pad else (1, 0)
             sides = tuple(-(-side // unit) * unit for side in sizes.max(0))
@@ -130,9 +149,8 @@ def test_other_modes_of_storage(tmp_path, mode):
     pack = penstock.open(tmp_path / "a.pen")
     pipeline = "decode shrink=auto | {} | hflip | tensor u8 nchw"
     text = pipeline.format("resize min_side=24 max_side=40")
-    (images, sizes, label), (dense, *_) = (
-        next(iter(load(pack, text + pad))) for pad in ("", " | pad_batch")
-    )
+    images, label = next(iter(load(pack, text)))
+    dense, sizes, _ = next(iter(load(pack, text + " | pad_batch")))
     for i, image, padded, (height, width) in zip(label, images, dense, sizes):
         assert (height, width) == expected_size(*SIZES[i], 24, 40)
         assert np.array_equal(image, same_as_fixed(pack, i, pipeline, (height, width)))
@@ -145,11 +163,11 @@ def test_masks_and_boxes_follow(pack):
         "image": f"decode gray | {resize}", "mask": f"decode | {resize} | tensor i64",
         "boxes": "boxes min_size=0 drop=no",
     })  # fmt: skip
-    assert loader.fields == ("image", "image_sizes", "mask", "mask_sizes", "boxes")
-    for image, sizes, mask, mask_sizes, boxes in loader:
-        assert np.array_equal(sizes, mask_sizes)
-        for one, of_mask, (height, width), rows in zip(image, mask, sizes, boxes):
-            assert of_mask.shape == (height, width) and one.shape == (height, width, 1)
+    assert loader.fields == ("image", "mask", "boxes")
+    for image, mask, boxes in loader:
+        for one, of_mask, rows in zip(image, mask, boxes):
+            height, width = of_mask.shape
+            assert one.shape == (height, width, 1)
             assert of_mask.dtype == np.int64
             assert np.allclose(rows[0], [0, 0, width, height])
             assert np.allclose(rows[1][1::2], [height / 4, height / 2])
@@ -163,18 +181,18 @@ def test_a_list_of_min_sides_is_drawn_from(pack):
     found, again = [], []
     for seen in (found, again):
         loader.set_epoch(1)
-        for _, sizes, label in loader:
+        for _, sizes, label in with_sizes(loader):
             seen += [int(min(size)) for size, i in zip(sizes, label) if i % 9 in (0, 1, 2, 5, 8)]
     assert set(found) == set(sides) and found == again
     loader.set_epoch(2)
-    assert [int(min(size)) for _, sizes, label in loader for size, i in zip(sizes, label)
-            if i % 9 in (0, 1, 2, 5, 8)] != found  # fmt: skip
+    assert [int(min(size)) for _, sizes, label in with_sizes(loader) for size, i in
+            zip(sizes, label) if i % 9 in (0, 1, 2, 5, 8)] != found  # fmt: skip
 
 
 def contents(loader):
     return [
         (b"".join(one.tobytes() for one in image), sizes.tobytes(), label.tobytes())
-        for image, sizes, label in loader
+        for image, sizes, label in with_sizes(loader, first=True)
     ]
 
 
@@ -199,9 +217,9 @@ def test_views_of_one_image_have_their_own_sizes(pack):
     loader = load(pack, "a = image: decode | resize max_side=40; "
                         "b = image: decode | resize min_side=8 max_side=20 | pad_batch; "
                         "c = image: decode | resize 12,10", batch_size=3)  # fmt: skip
-    assert loader.fields == ("a", "a_sizes", "b", "b_sizes", "c")
-    for a, a_sizes, b, b_sizes, c in loader:
-        assert [one.shape[:2] for one in a] == list(map(tuple, a_sizes))
+    assert loader.fields == ("a", "b", "b_sizes", "c")
+    for a, b, b_sizes, c in loader:
+        assert {max(one.shape) for one in a} == {40}
         assert b.shape[1:3] == tuple(b_sizes.max(0)) and c.shape == (3, 12, 10, 3)
 
 
@@ -211,7 +229,7 @@ def test_a_mixture_of_packs(pack, tmp_path, pad):
     penstock.write(tmp_path / "b.pen", rows, {"image": "image", "label": "i64"})
     mixed = penstock.mix([(pack, 2), (penstock.open(tmp_path / "b.pen"), 1)])
     loader = load(mixed, f"decode | resize min_side=24 max_side=40{pad}", batch_size=6)
-    image, sizes, label, source = next(iter(loader))
+    image, sizes, label, source = next(with_sizes(loader))
     assert set(source) == {0, 1}
     for one, size, i in zip(image, sizes, label):
         assert tuple(size) == expected_size(*SIZES[i % 100 % len(SIZES)], 24, 40)
@@ -226,15 +244,15 @@ def test_samples_of_a_dataset(pack):
             height, width = expected_size(*SIZES[i], 24, 40)
             want = (-(-height // 32) * 32, -(-width // 32) * 32) if pad else (height, width)
             assert dataset[i].image.shape == (*want, 3)
-            assert tuple(dataset[i].image_sizes) == (height, width)
+            assert not pad or tuple(dataset[i].image_sizes) == (height, width)
 
 
 def test_torch_tensors_are_views_of_the_batch(pack):
     torch = pytest.importorskip("torch")
     loader = load(pack, "decode | resize min_side=24 max_side=40 | tensor u8 nhwc", output="torch")
-    image, sizes, _ = next(iter(loader))
-    assert all(one.shape == (3, *size) for one, size in zip(image, sizes.tolist()))
-    assert sizes.dtype == torch.int64
+    image, label = next(iter(loader))
+    for one, i in zip(image, label.tolist()):
+        assert one.shape == (3, *expected_size(*SIZES[i], 24, 40))
     first = min(one.data_ptr() for one in image)
     stride = 24 * 40 * 3
     assert [one.data_ptr() - first for one in image] == [i * stride for i in range(len(image))]
@@ -256,7 +274,7 @@ def test_broken_samples_are_replaced(tmp_path):
     shard.write_bytes(content)
     for pad in ("", " | pad_batch"):
         loader = load(path, f"decode | resize max_side=40{pad}", on_bad="substitute")
-        image, sizes, label = next(iter(loader))
+        image, sizes, label = next(with_sizes(loader))
         assert len(loader.bad_samples()) == 1 and label[4] != 4
         for one, size, i in zip(image, sizes, label):
             assert tuple(size) == expected_size(*SIZES[i], None, 40)
@@ -274,8 +292,11 @@ def test_functions_per_sample(pack):
 
 @pytest.mark.parametrize(("pipeline", "message"), [
     ("decode | resize", "column 10: resize needs size, or min_side and max_side"),
-    ("decode | resize 24 max_side=48", "size excludes min_side, max_side and to_multiple_of"),
+    ("decode | resize 24 max_side=48",
+     "size excludes min_side, max_side, to_multiple_of and enlarge"),
     ("decode | resize 24 48", "size excludes min_side"),
+    ("decode | resize 24 enlarge=no", "size excludes min_side"),
+    ("decode | resize enlarge=no", "resize needs size, or min_side and max_side"),
     ("decode | resize to_multiple_of=8", "resize needs size, or min_side and max_side"),
     ("decode | resize min_side=24", "for images of different sizes 'resize min_side=800 max_side="),
     ("decode | resize 24", "the size of the images has no bound"),
@@ -306,7 +327,8 @@ def test_a_name_of_the_sizes_that_a_field_has(tmp_path):
     rows = [{"image": encoded(picture(0), "PNG"), "image_sizes": 1}]
     penstock.write(tmp_path / "a.pen", rows, {"image": "image", "image_sizes": "i64"})
     with pytest.raises(penstock.InvalidError, match="the name of the images' sizes, 'image_sizes'"):
-        load(penstock.open(tmp_path / "a.pen"), "decode | resize max_side=24", 1)
+        load(penstock.open(tmp_path / "a.pen"),
+             {"image": "decode | resize max_side=24", "image_sizes": "tensor"}, 1)  # fmt: skip
 
 
 def test_hostile_sides(tmp_path):
@@ -318,8 +340,8 @@ def test_hostile_sides(tmp_path):
     penstock.write(tmp_path / "a.pen", rows, {"image": "image"})
     pack = penstock.open(tmp_path / "a.pen")
     for pad, shape in (("", None), (" | pad_batch", (2, 1333, 1333, 3))):
-        image, sizes = next(iter(load(pack, f"decode | resize min_side=800 max_side=1333{pad}", 2,
-                                        memory="256MiB")))
+        image, sizes = next(with_sizes(load(
+            pack, f"decode | resize min_side=800 max_side=1333{pad}", 2, memory="256MiB")))
         assert sizes.tolist() == [[1333, 1], [1, 1333]]
         assert not shape or image.shape == shape
         assert image[0][0, 0, 0] == 9 and image[1][0, 1332, 0] == 9

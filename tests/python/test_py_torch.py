@@ -49,7 +49,7 @@ def test_types_and_layouts(pack, dtype, layout):
 
 
 def test_info_is_of_tensors(pack):
-    with load(pack, return_info=True, subset=[3, 9, 4]) as loader:
+    with load(pack, return_info=True, subset=[3, 9, 4], last_batch="pad") as loader:
         info = next(iter(loader)).info
     assert info.samples.tolist()[:3] == [3, 9, 4] and info.samples.dtype == torch.int64
     assert info.valid.tolist() == [True, True, True, False] and info.valid.dtype == torch.bool

@@ -30,7 +30,7 @@ def test_without_ray_the_extra_is_named(tmp_path):
     assert "ImportError: packing on Ray needs the package ray" in done.stderr
     done = run_python(f"{call}from penstock._cli import main; raise SystemExit(main())",
                       "ray", "pack", "a", "-o", "b.pen", "--json", cwd=tmp_path)
-    assert done.returncode == 1 and "pip install 'penstock[ray]'" in done.stderr
+    assert done.returncode == 1 and "pip install 'ray[data]'" in done.stderr
     assert "pip install" in json.loads(done.stdout)["error"]["message"]
     assert os.listdir(tmp_path) == []
 
@@ -71,9 +71,10 @@ def test_arguments_of_ray():
     assert found["num_cpus"] == 2.5 and found["memory"] == 1e9 and found["resources"] == {"disk": 1}
     assert found["max_retries"] == 2 and job.n_threads() == 2
     assert _pack.Job(("a",), "b.pen", threads=7).n_threads() == 7
-    given = {"mode": "encode", "no_index": True, "check": False, "fps": None, "seed": 3}
+    given = {"mode": "encode", "no_index": True, "check": False, "fps": None, "seed": 3,
+             "exclude": ["*.gif", "old"]}
     assert _pack.program_options(given, given) == (
-        "--mode", "encode", "--no-index", "--seed", "3")
+        "--mode", "encode", "--no-index", "--seed", "3", "--exclude", "*.gif", "--exclude", "old")
 
 
 def test_the_number_of_tasks_follows_the_inputs():

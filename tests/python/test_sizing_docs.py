@@ -20,6 +20,7 @@ PENSTOCK = os.environ.get("PENSTOCK") or str(ROOT / "build" / "penstock")
 # ImageNet, as the page describes it.
 SAMPLES, SAMPLE, BLOCK_SAMPLES, BATCH = 1_281_167, 110_000, 32, 256
 TENSORS = BATCH * 224 * 224 * 3
+BUFFER = 12_288  # images, the default: 1 GiB of the pack, in 3 * 2^k blocks
 CONNECTION = 90e6
 MiB = 1 << 20
 
@@ -38,9 +39,11 @@ def in_flight_mean(rate, latency, block=BLOCK_SAMPLES * SAMPLE):
     return rate * SAMPLE / block * (latency + block / CONNECTION)
 
 
-def memory_of(requests, block=BLOCK_SAMPLES * SAMPLE):
-    """Memory of a rank in MiB: six times the blocks in flight, the window and the batches."""
-    need = ((6 * requests + 2) * block + 4 * TENSORS) / (1 / 2 - 1 / 16)
+def memory_of(in_flight, ranks=1, block=BLOCK_SAMPLES * SAMPLE):
+    """Memory of a rank in MiB: eight batches, and for its part of the shuffle buffer and the blocks
+    in flight a share of what is left."""
+    need = 8 * (TENSORS + 16 * BATCH + 8192)
+    need += (BUFFER / ranks * (SAMPLE + 1) * 4 / 3 + in_flight * block) * 16 / 7
     return math.ceil(need / (64 * MiB)) * 64
 
 
@@ -52,22 +55,21 @@ def demand_row(rate):
 
 def settings_row(rate):
     """Of the second table: the settings are computed, the last two columns simulated."""
-    mean = in_flight_mean(rate, 0.1)
-    in_flight, memory = max(8, math.ceil(2 * mean)), memory_of(mean)
+    in_flight = max(64, math.ceil(2 * in_flight_mean(rate, 0.1)))
+    memory = memory_of(in_flight)
     found = simulated(step_ms=BATCH / rate * 1000, in_flight=in_flight, memory=f"{memory}MiB")
     training = found["training"]
     return [f"{rate:,}", f"{in_flight}", f"{memory:,}", f"{training['waiting_percent']:.1f}",
             f"{training['first_batch_median_seconds']:.2f}"]
 
 
-def memory_row(memory, block_samples):
-    """Of the third table: what the loader chooses from the memory."""
-    order = simulated(memory=memory, block_samples=block_samples, seconds=2)["order"]
-    lanes, window = order["lanes"], order["blocks_per_window"]
-    return [memory.replace("GiB", " GiB").replace("MiB", " MiB"), f"{block_samples}",
-            f"{block_samples * SAMPLE / 1e6:.2f}", f"{lanes} × {window}",
-            f"{lanes * window * block_samples:,}",
-            f"{order['blocks_fetched_per_epoch'] + order['shards'] + 1:,}"]
+def memory_row(ranks, memory, buffer):
+    """Of the third table: what the loader requests with this memory."""
+    found = simulated(ranks=ranks, memory=memory, shuffle_buffer=buffer, seconds=1)["order"]
+    wanted = found.get("memory_for_entire_blocks_bytes", 0)
+    return [f"{ranks}", f"{found['shuffle_buffer']:,}", memory.replace("GiB", " GiB"),
+            found["fetch_unit"], f"{found['requests_per_block']:.1f}",
+            f"{math.ceil(wanted / MiB):,} MiB" if wanted else "-"]
 
 
 # Name, vCPUs, Gbit/s.
@@ -92,8 +94,8 @@ def machine_row(name, vcpus, gbit):
 
 
 RATES = (500, 1000, 2000, 5000, 10_000, 20_000)
-MEMORIES = [("512MiB", 32), ("1GiB", 32), ("2GiB", 8), ("2GiB", 32), ("2GiB", 128), ("4GiB", 32),
-            ("8GiB", 32)]
+MEMORIES = [(1, "1GiB", BUFFER), (1, "2GiB", BUFFER), (1, "4GiB", BUFFER), (1, "8GiB", BUFFER),
+            (1, "2GiB", 3072), (2, "2GiB", BUFFER), (8, "2GiB", BUFFER), (8, "1GiB", BUFFER)]
 
 
 # The inputs of each table, its rows, and how many of the last columns are simulated.

@@ -157,6 +157,30 @@ def test_finalise_twice(any_job, expected):
     assert job.body("manifest") == b"another"
 
 
+def test_a_task_that_is_late(job, expected, folder, tmp_path):
+    """A scheduler runs it again after the pack was finalised: success, and nothing changes."""
+    out = tmp_path / "here.pen"
+    job.plan()
+    good("plan", folder, "-o", out, *MANY)
+    for i in range(N):
+        job.task(i)
+        good("pack", folder, "-o", out, *MANY, "--task", f"{i}/{N}")
+    record = job.finalise()
+    good("finalise", out)
+    for place, late in ((job.out, lambda *more: job.good(*job.arguments(1), *more, machine="d")),
+                        (out, lambda *more: good("pack", folder, "-o", out, *MANY, "--task",
+                                                 f"1/{N}", *more))):
+        assert (f"{place}: the pack is already complete, so task 1/{N} has nothing to do"
+                in late().message())
+        again = late("--json").json()
+        assert (again["samples"], again["id"]) == (40, record["id"])
+        assert job.tree() == tree(out) == expected
+    assert job.left("d") == []
+    assert "the pack already exists" in run("plan", folder, "-o", out, *MANY).message()
+    other = run("pack", folder, "-o", out, "--append", "--task", f"0/{N}")
+    assert other.code != 0 and tree(out) == expected
+
+
 def test_shards_of_another_run_are_not_joined(job, expected):
     job.plan()
     for i in range(N):

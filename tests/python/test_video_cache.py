@@ -35,7 +35,7 @@ def root(tmp_path_factory):
     listed = videos / "list.csv"
     listed.write_text("".join(["path,label\n", *(f"{i}.mkv,{i}\n" for i in range(N))]))
     (folder / "packs").mkdir()
-    good("pack", listed, "--root", videos, "-o", folder / "packs" / "videos.pen", "--mode", "keep",
+    good("pack", listed, "--root", videos, "-o", folder / "packs" / "videos.pen", "--video", "keep",
          "--order", "source", "--block-samples", "2")
     (videos / "frames.mkv").symlink_to("0.mkv")
     listed.write_text(f"path,label\nframes.mkv,{N}\n")  # one that is stored as images
@@ -52,7 +52,7 @@ def disk(root):
 def epoch_digest(where, **settings):
     digest = hashlib.sha256()
     pipeline = "decode | clip 4 2 | random_resized_crop 16 | tensor u8"
-    settings = {"order": "block", "seed": 3, "threads": 2, "subset": [*range(N + 1)] * 4,
+    settings = {"order": "shuffle", "seed": 3, "threads": 2, "subset": [*range(N + 1)] * 4,
                 **settings}
     with penstock.Loader(where, 4, pipeline=pipeline, output="numpy", **settings) as loader:
         for batch in loader:
@@ -84,11 +84,15 @@ def test_the_clips_are_those_of_the_disk(server, disk, digest, tmp_path):
     assert epoch_digest(disk, cache=tmp_path / "c") == digest
 
 
-def test_lanes_depend_on_the_size_of_indexes(disk):
-    """A loader has only the index of a block in memory, not its videos."""
-    with penstock.Loader(disk, 4, pipeline="decode | clip 4 2 | center_crop 16", order="block",
-                         memory="24MiB", threads=1) as loader:
-        assert loader.state_dict()["lanes"] == 6
+def test_all_videos_are_mixed(disk):
+    """They are read by their own requests, so no blocks have to be kept together."""
+    def samples(memory, **settings):
+        with penstock.Loader(disk, 4, pipeline="decode | clip 4 2 | center_crop 16", threads=1,
+                             memory=memory, output="numpy", return_info=True, **settings) as loader:
+            return [s for batch in loader for s in batch.info.samples[batch.info.valid].tolist()]
+
+    expected = samples("64MiB", order="random")
+    assert samples("24MiB", shuffle=True) == samples("64MiB", shuffle=True) == expected
 
 
 def test_each_byte_is_fetched_once(server, digest, tmp_path):

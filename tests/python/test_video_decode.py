@@ -234,8 +234,9 @@ def use(videos, tmp_path, path, **env):
 
 
 def test_plugin_missing(videos, tmp_path):
-    help_ = (". Install it with `pip install penstock-video`, or build penstock with "
-             "-Dvideo=enabled; PENSTOCK_VIDEO_LIBRARY may have its path")
+    help_ = (". In a clone of penstock, './dev setup' and './dev build' make build/video/"
+             "libpenstock-video.so.0; set PENSTOCK_VIDEO_LIBRARY to its path. Or install the wheel "
+             "that './dev wheel video' writes to build/wheels")
     for name, env in ((str(tmp_path / "none.so"), str(tmp_path / "none.so")),
                       ("libpenstock-video.so.0", None), ("libpenstock-video.so.0", "")):
         (error,) = use(videos, tmp_path, None, PENSTOCK_VIDEO_LIBRARY=env).errors

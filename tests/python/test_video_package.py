@@ -35,7 +35,7 @@ def pack(tmp_path_factory):
     folder = tmp_path_factory.mktemp("pack")
     (folder / "videos").mkdir()
     encode(folder / "videos" / "a.mp4", "-c:v", "mpeg4", frames=4)
-    good("pack", folder / "videos", "--mode", "keep", "-o", folder / "kept.pen")
+    good("pack", folder / "videos", "--video", "keep", "-o", folder / "kept.pen")
     return folder / "kept.pen"
 
 
@@ -73,7 +73,7 @@ def test_library_is_missing(pack, package):
     plugin.unlink()
     _, error, used = use(pack, env)
     assert f"cannot open the video decoder: {plugin}: cannot open shared object file" in error
-    assert "pip install penstock-video" in error and used == ""
+    assert "'./dev build' make build/video/" in error and used == ""
 
 
 @pytest.mark.skipif(is_sanitized(BUILD), reason="its dlopen ignores run paths")

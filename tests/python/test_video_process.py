@@ -200,10 +200,10 @@ def beside(folder, plugin, program=PROGRAM):
     return folder / plugin.name
 
 
-def lines_of_script(packs, library):
+def lines_of_script(packs, library, script=SCRIPT):
     env = {**os.environ, "PENSTOCK_VIDEO": "process", "PENSTOCK_VIDEO_LIBRARY": str(library)}
-    done = subprocess.run([sys.executable, "-c", SCRIPT, packs.folder / "kept.pen"], env=env,
-                          capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", script, packs.folder / "kept.pen"], env=env,
+                          capture_output=True, text=True, check=True, timeout=150)
     assert done.stderr == ""
     return done.stdout.splitlines()
 
@@ -223,6 +223,38 @@ def test_a_crash_is_the_error_of_one_sample(packs, tmp_path):
         lines[i] = fine
     assert lines[:6] == [*[fine] * 5, full_range]  # the file of f-mjpeg.mkv states it
     assert lines[6] == f"{len(packs.paths)} 4"  # i-colors.mkv is MPEG-4, too
+
+
+HANGING = """
+import penstock, sys, threading
+from penstock import ops
+settings = dict(pipeline=[ops.decode(), ops.clip(4, 1, 9), ops.center_crop(8)], output="numpy")
+lines = {}
+def report(name, call):
+    try:
+        lines[name] = call()
+    except penstock.DecodeTimeoutError as error:
+        lines[name] = error
+loader = penstock.Loader(sys.argv[1], 1, on_bad="substitute", order="sequential", threads=1,
+                         **settings)
+data = penstock.Dataset(sys.argv[1], **settings)
+calls = {"loader": lambda: [len(batch.video) for batch in loader], "dataset": lambda: data[1]}
+threads = [threading.Thread(target=report, args=item) for item in calls.items()]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+for name in calls: print(name, lines[name])
+print(len(loader.bad_samples()))
+"""
+
+
+@pytest.mark.slow  # it waits for the time limit
+def test_a_hang_is_an_error_that_nothing_replaces(packs, tmp_path):
+    library = beside(tmp_path, next(BUILD.glob("tests/video/*hanging_plugin.so")))
+    lines = lines_of_script(packs, library, HANGING)
+    for name, line in zip(("loader", "dataset"), lines, strict=False):
+        assert line.startswith(f"{name} sample 1 'b-hevc.mp4': frame 9 at 0.36"), line
+        assert "expected a reply within 60 s, found none; stopped" in line
+    assert lines[2] == "0"
 
 
 def test_without_the_program(tmp_path):

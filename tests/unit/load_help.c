@@ -83,7 +83,7 @@ PenLoaderSettings help_loader_settings(uint32_t batch)
 {
     PenLoaderSettings s;
     pen_loader_settings_init(&s);
-    s.drop_last = 1;
+    s.last_batch = PEN_LAST_DROP;
     s.batch_size = batch;
     s.pipeline = PIPELINE;
     s.order = PEN_ORDER_RANDOM;

@@ -142,8 +142,24 @@ TEST(videos_are_known_by_their_names)
     CHECK_STR(described(&in, 1), "wave/2.AVI wave 6 0 5");
     pen__inputs_free(&in);
     ask("v", PEN_INPUT_IMAGES);
+    CHECK_FAILS(scan(&in, &err), PEN_E_NOT_FOUND,
+                "expected images (.jpg, .jpeg, .png, .webp), found only other names (2, such as "
+                "wave/1.mp4)");
+    pen__inputs_free(&in);
+    help_text("v/wave/0.jpg", "1");
     CHECK_GOES(scan(&in, &err));
     CHECK_INT(in.columns[0].type, PEN_TYPE_IMAGE);
+    CHECK_INT(in.n, 1);
+    CHECK_INT(in.n_ignored, 2);
+    pen__inputs_free(&in);
+    ask("v", PEN_INPUT_VIDEOS);
+    CHECK_GOES(scan(&in, &err));
+    CHECK_INT(in.n, 2);
+    CHECK_INT(in.n_ignored, 1);
+    pen__inputs_free(&in);
+    ask("v", PEN_INPUT_AUTO);
+    CHECK_FAILS(scan(&in, &err), PEN_E_INVALID,
+                "expected images or videos, found both, such as wave/1.mp4; choose with --kind");
     pen__inputs_free(&in);
 }
 

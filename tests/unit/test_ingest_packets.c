@@ -685,8 +685,8 @@ TEST(refused_videos)
           help_root);
     CHECK_REFUSED("b.ts", PEN_E_UNSUPPORTED,
                   "expected an MP4, MOV, Matroska or WebM file, found mpegts; pack it with");
-    CHECK_REFUSED("ffv1.mkv", PEN_E_UNSUPPORTED, "found ffv1; pack it with --mode encode");
-    CHECK_REFUSED("rgb.mkv", PEN_E_UNSUPPORTED, "found gbrp; pack it with --mode encode");
+    CHECK_REFUSED("ffv1.mkv", PEN_E_UNSUPPORTED, "found ffv1; pack it without --video keep");
+    CHECK_REFUSED("rgb.mkv", PEN_E_UNSUPPORTED, "found gbrp; pack it without --video keep");
     CHECK_REFUSED("sound.mp4", PEN_E_DECODE, "expected a video, found no pictures");
     help_text("text.mp4", "no video");
     CHECK_REFUSED("text.mp4", PEN_E_DECODE, "ffprobe cannot read this video");

@@ -94,7 +94,7 @@ TEST(hostile_packets)
     CHECK_PARSE(N0 "side_data_list.side_data.0.side_data_type=\"New Extradata\"\n",
                 PEN_E_UNSUPPORTED, "found a codec configuration that changes in packet 0; pack");
     CHECK_PARSE(N0 "side_data_list.side_data.0.side_data_type=\"Encryption info\"\n",
-                PEN_E_UNSUPPORTED, "found encryption in packet 0; pack it with --mode encode");
+                PEN_E_UNSUPPORTED, "found encryption in packet 0; pack it without --video keep");
     CHECK_PARSE(GOOD N1 "size=5\n" N1 "pos=\"N/A\"\n" N1 "flags=\"__\"\n" N1
                         "data_hash=\"CRC32:0001e240\"\n",
                 PEN_E_UNSUPPORTED, "position of every packet, found none of packet 1; pack it");
@@ -379,7 +379,7 @@ TEST(missing_times)
     text[0] = 0;
     packet_text(text, sizeof text, 0, "", 4, 6, 4);
     stub_ffprobe(STREAM S "has_b_frames=0\n", text, ":");
-    CHECK_LIST("v.mov", PEN_E_UNSUPPORTED, "found none in packet 0; pack it with --mode encode");
+    CHECK_LIST("v.mov", PEN_E_UNSUPPORTED, "found none in packet 0; pack it without --video keep");
 }
 
 /* Of a small file, which takes one run, and of a large one. */

@@ -345,9 +345,9 @@ TEST(the_same_whatever_the_threads_and_memory)
     PenLoaderSettings s = clip_settings(
         5,
         "decode | clip 5 2 n=2 times=yes | random_resized_crop 16 | color_jitter 0.3 | tensor f16");
-    for (int order = 0; order < 3; order++) {
+    for (int order = 0; order <= PEN_ORDER_STICKY; order++) {
         s.order = order;
-        s.lanes = s.window = order == PEN_ORDER_BLOCK ? 2 : 0;
+        s.shuffle_buffer = 2;
         s.threads = s.io_threads = 1;
         s.memory_bytes = 64 << 20;
         uint64_t expected = help_epoch_hash(packs[1], &s);

@@ -322,6 +322,29 @@ TEST(more_memory_means_more_requests)
     CHECK(near(d.advices[0].gain, 4)); /* readers that read all the time */
 }
 
+TEST(memory_for_entire_blocks_is_stated)
+{
+    PenLoaderStats s = stats_of(&fetch_bound);
+    PenDiagnosis d;
+    s.fetch_unit = PEN_FETCH_RUNS;
+    s.memory_wanted_bytes = (UINT64_C(4000) << 20) + 1;
+    CHECK_INT(pen_diagnose(&s, NULL, &d, NULL), PEN_OK);
+    CHECK_STR(d.bottleneck, "fetch");
+    const PenAdvice *a = advice_of(&d, "memory");
+    CHECK(a && near(a->gain, 1 / 0.3));
+    CHECK(strstr(a->text, "memory=\"4001MiB\"") && strstr(a->text, "a few samples each"));
+    s.io_threads = 16; /* memory is the bottleneck */
+    s.fetch_unit = PEN_FETCH_SAMPLES;
+    CHECK_INT(pen_diagnose(&s, NULL, &d, NULL), PEN_OK);
+    CHECK_STR(d.bottleneck, "memory");
+    CHECK_INT(d.n_advices, 1);
+    CHECK(strstr(d.advices[0].text, "4001MiB") && strstr(d.advices[0].text, "single samples"));
+    s = stats_of(&decode_bound); /* it would not be faster */
+    s.memory_wanted_bytes = 1;
+    CHECK_INT(pen_diagnose(&s, NULL, &d, NULL), PEN_OK);
+    CHECK(!advice_of(&d, "memory"));
+}
+
 TEST(more_memory_does_not_widen_a_link)
 {
     Case c = fetch_bound;
@@ -458,6 +481,7 @@ int main(int argc, char **argv)
     RUN(a_slow_disk_is_replaced_by_memory);
     RUN(a_slow_network_needs_a_cache);
     RUN(more_memory_means_more_requests);
+    RUN(memory_for_entire_blocks_is_stated);
     RUN(more_memory_does_not_widen_a_link);
     RUN(a_consumer_that_transforms_batches_is_told_so);
     RUN(decoding_without_a_function_has_the_cores_for_itself);

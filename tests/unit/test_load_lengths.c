@@ -74,27 +74,35 @@ static void check_pass(const PenSplit *given, uint64_t *ret_end)
     uint64_t steps = pen__split_steps(&s), most = 0;
     memset(seen, 0, sizeof seen);
     for (s.rank = 0; s.rank < s.world; s.rank++) {
-        PenEpochPass pass = {.split = s, .steps = steps};
+        PenEpochPass pass = {.split = s, .steps = steps, .order = {.plan = {.n = s.n}}};
         pen__epoch_pass_init(&pass);
         CHECK_INT(pen__split_steps(&s), steps);
         while (pen__epoch_pass_has_next(&pass)) {
-            bool valid;
-            uint64_t g = pass.next_batch, p = pen__split_nth(&s, pass.assigned, &valid);
-            CHECK_INT(pass.length, pen__lengths_at(s.lengths, s.epoch, s.step + g));
-            CHECK_INT(p, pen__split_position(&s, g, pass.next_sample, &valid));
-            CHECK(p < s.n && (valid || g + 1 == steps));
-            CHECK(valid || !s.drop_last);
-            seen[p] += valid;
+            uint64_t g = pass.next_batch;
+            PenPassSample at = pen__epoch_pass_peek(&pass);
+            CHECK_INT(pass.step.length, pen__lengths_at(s.lengths, s.epoch, s.step + g));
+            CHECK_INT(pass.step.batch, s.lengths->batch[pass.step.length]);
+            CHECK_INT(pass.step.first, s.start + pen__split_places(&s, g) * s.world);
+            if (pen__epoch_pass_is_empty(&pass)) {
+                CHECK(s.last_batch == PEN_LAST_SHORT && g + 1 == steps);
+                pen__epoch_pass_advance(&pass);
+                continue;
+            }
+            CHECK(at.position < s.n && (at.valid || g + 1 == steps));
+            CHECK(at.valid || s.last_batch == PEN_LAST_PAD);
+            CHECK_INT(at.chosen, at.position); /* the order is sequential */
+            CHECK_INT(at.index, pass.next_sample);
+            seen[at.position] += at.valid;
             pen__epoch_pass_advance(&pass);
         }
-        CHECK_INT(pass.assigned, pen__split_samples(&s, steps));
-        most = pass.batch;
+        CHECK_INT(pass.assigned, pen__split_samples(&pass.split, steps));
+        most = s.lengths->batch[pen__lengths_at(s.lengths, s.epoch, s.step + steps)];
     }
-    uint64_t end = s.start + pen__split_samples(&s, steps) * s.world;
-    CHECK(s.drop_last ? end <= s.n : end >= s.n);
+    uint64_t end = s.start + pen__split_places(&s, steps) * s.world;
+    CHECK(s.last_batch == PEN_LAST_DROP ? end <= s.n : end >= s.n);
     for (uint64_t p = 0; p < s.n; p++)
         CHECK_INT(seen[p], p >= s.start && p < end);
-    if (s.drop_last)
+    if (s.last_batch == PEN_LAST_DROP)
         CHECK(s.n - end < most * s.world);
     *ret_end = end;
 }
@@ -108,7 +116,9 @@ TEST(a_pass_has_every_position_once_on_any_number_of_ranks)
         PenSplit s = {.n = n,
                       .batch = 9,
                       .world = 1 + (uint32_t)pen__rng_below(&rng, 5),
-                      .drop_last = i % 2,
+                      .last_batch = PEN_LAST_SHORT + i % 3,
+                      .deal = (PenDeal)(i / 3 % 3),
+                      .streams = 6u << pen__rng_below(&rng, 5),
                       .lengths = &l,
                       .epoch = (uint64_t)i % 3};
         check_pass(&s, &end);
@@ -116,7 +126,7 @@ TEST(a_pass_has_every_position_once_on_any_number_of_ranks)
         uint64_t steps = pen__split_steps(&s), at = pen__rng_below(&rng, steps + 1);
         PenSplit rest = s;
         rest.step = at;
-        rest.start = pen__split_samples(&s, at) * s.world;
+        rest.start = pen__split_places(&s, at) * s.world;
         if (rest.start < n) { /* the same steps, when it continues on as many ranks */
             CHECK_INT(pen__split_steps(&rest), steps - at);
             rest.world = 1 + (uint32_t)pen__rng_below(&rng, 5);

@@ -98,7 +98,7 @@ static PenLoaderSettings settings(const char *pipeline)
     PenLoaderSettings s = help_loader_settings(BATCH);
     s.pipeline = pipeline;
     s.order = PEN_ORDER_SEQUENTIAL;
-    s.drop_last = 0;
+    s.last_batch = PEN_LAST_PAD;
     s.first = 0;
     s.count = BAD_TEXT;
     return s;
@@ -186,11 +186,11 @@ TEST(the_same_whatever_the_threads_and_memory)
     PenLoaderSettings s = settings("image: decode | random_resized_crop 16; " LISTS);
     s.first = BAD_IMAGE + 1;
     s.count = BAD_TEXT - s.first;
-    for (int order = 0; order < 3; order++) {
+    for (int order = 0; order <= PEN_ORDER_STICKY; order++) {
         s.order = order;
         s.threads = s.io_threads = 1;
         s.memory_bytes = 64 << 20;
-        s.lanes = s.window = order == PEN_ORDER_BLOCK ? 2 : 0;
+        s.shuffle_buffer = 2;
         uint64_t expected = help_epoch_hash(pack, &s);
         CHECK(expected);
         for (int threads = 2; threads <= 8; threads *= 2) {

@@ -45,94 +45,179 @@ TEST(a_batch_is_what_the_pack_holds)
     pen_loader_close(&l);
 }
 
+/* Of 43 samples in blocks of 5: six streams, and some blocks behind them. */
+static PenLoaderSettings settings_of(int order, uint32_t batch)
+{
+    PenLoaderSettings s = help_loader_settings(batch);
+    s.order = order;
+    s.shuffle_buffer = 30;
+    return s;
+}
+
 TEST(the_same_whatever_the_threads_and_memory)
 {
-    PenLoaderSettings s = help_loader_settings(7);
-    uint64_t expected = help_epoch_hash(pack, &s);
-    CHECK(expected);
-    for (int order = 0; order < 3; order++) {
-        s.order = order;
+    for (int order = 0; order <= PEN_ORDER_STICKY; order++) {
+        PenLoaderSettings s = settings_of(order, 7);
         s.threads = 1;
         s.prefetch = 0;
-        s.memory_bytes = 64 << 20;
-        expected = help_epoch_hash(pack, &s);
+        uint64_t expected = help_epoch_hash(pack, &s);
         CHECK(expected);
         for (int threads = 1; threads <= 8; threads *= 2) {
             s.threads = threads;
             s.io_threads = 1 + threads / 3;
             s.prefetch = threads == 2 ? 1 : 4;
             s.memory_bytes = threads == 4 ? 18 << 20 : 256 << 20;
-            s.lanes = order == PEN_ORDER_BLOCK ? 2 : 0;
-            s.window = order == PEN_ORDER_BLOCK ? 2 : 0;
-            if (threads == 1)
-                expected = help_epoch_hash(pack, &s);
             CHECK_INT(help_epoch_hash(pack, &s), expected);
         }
         s.seed++;
-        if (order)
-            CHECK(help_epoch_hash(pack, &s) != expected);
-        s.seed--;
+        CHECK(order == 0 || help_epoch_hash(pack, &s) != expected);
     }
 }
 
-/* The samples of one pass in order, of ranks 0 to world - 1, put together as global batches. */
-static void collect(uint32_t world, uint32_t batch, const char *from, int steps, uint64_t *ret,
-                    size_t *ret_n, char *state)
+/* The order of an epoch, and which of its positions were delivered. */
+typedef struct Epoch {
+    uint64_t place[N]; /* of each sample */
+    uint32_t times[N]; /* of each position */
+    uint64_t start;
+    char state[PEN_STATE_BYTES];
+} Epoch;
+
+static void list_epoch(int order, Epoch *e)
 {
-    PenError err = {0};
-    size_t base = *ret_n;
-    for (uint32_t rank = 0; rank < world; rank++) {
-        PenLoader *l = NULL;
-        PenBatch *b = NULL;
-        PenLoaderSettings s = help_loader_settings(batch);
-        s.rank = rank;
-        s.world = world;
-        s.drop_last = 0;
-        s.pipeline = NULL;
-        CHECK_INT(pen_loader_open(pack, &s, &l, &err), PEN_OK);
-        if (from)
-            CHECK_INT(pen_loader_restore(l, from, 1, &err), PEN_OK);
-        size_t n = 0;
-        for (int g = 0; g != steps; g++) {
-            int r = pen_loader_next(l, -1, &b, &err);
-            if (r == PEN_END)
-                break;
-            CHECK_INT(r, PEN_OK);
-            for (uint32_t i = 0; i < batch; i++, n++)
-                if (b->valid[i])
-                    ret[base + n * world + rank] = b->samples[i];
-            pen_batch_unref(&b);
-        }
-        *ret_n = base + n * world;
-        char mine[PEN_STATE_BYTES];
-        CHECK_INT(pen_loader_save(l, mine, &err), PEN_OK);
-        if (rank)
-            CHECK_STR(mine, state);
-        snprintf(state, PEN_STATE_BYTES, "%s", mine);
-        pen_loader_close(&l);
+    PenLoaderSettings s = settings_of(order, 4);
+    PenLoader *l = NULL;
+    PenBatch *b = NULL;
+    uint64_t p = 0;
+    s.pipeline = NULL;
+    s.last_batch = PEN_LAST_PAD;
+    memset(e, 0, sizeof *e);
+    CHECK_INT(pen_loader_open(pack, &s, &l, NULL), PEN_OK);
+    while (pen_loader_next(l, -1, &b, NULL) == PEN_OK) {
+        CHECK_INT(b->position, p);
+        for (uint32_t i = 0; i < b->n_valid; i++)
+            e->place[b->samples[i]] = p++;
+        pen_batch_unref(&b);
     }
+    CHECK_INT(p, N);
+    pen_loader_close(&l);
+}
+
+/* Some steps of one rank, each of the next positions of all ranks; `after` is its state. */
+static void deliver_rank(const PenLoaderSettings *s, uint64_t steps, Epoch *e, char *after)
+{
+    PenLoader *l = NULL;
+    PenBatch *b = NULL;
+    uint64_t global = (uint64_t)s->batch_size * s->world, first = e->start;
+    CHECK_INT(pen_loader_open(pack, s, &l, NULL), PEN_OK);
+    if (e->state[0])
+        CHECK_INT(pen_loader_restore(l, e->state, 1, NULL), PEN_OK);
+    for (uint64_t g = 0; g < steps && first < N; g++, first += global) {
+        CHECK_INT(pen_loader_next(l, -1, &b, NULL), PEN_OK);
+        CHECK_INT(b->n_samples, s->batch_size);
+        for (uint32_t i = 0; i < b->n_samples; i++) {
+            uint64_t p = e->place[b->samples[i]];
+            CHECK_INT(b->valid[i], i < b->n_valid);
+            CHECK(!b->valid[i] || (p >= first && p < first + global));
+            e->times[p] += b->valid[i];
+        }
+        pen_batch_unref(&b);
+    }
+    if (steps == UINT64_MAX)
+        CHECK_INT(pen_loader_next(l, -1, &b, NULL), PEN_END);
+    CHECK_INT(pen_loader_save(l, after, NULL), PEN_OK);
+    pen_loader_close(&l);
+}
+
+static void deliver(int order, uint32_t world, uint32_t batch, uint64_t steps, Epoch *e)
+{
+    char first[PEN_STATE_BYTES], after[PEN_STATE_BYTES];
+    PenLoaderSettings s = settings_of(order, batch);
+    s.pipeline = NULL;
+    s.last_batch = PEN_LAST_PAD;
+    s.world = world;
+    for (s.rank = 0; s.rank < world; s.rank++) {
+        deliver_rank(&s, steps, e, s.rank ? after : first);
+        CHECK_OK_SO_FAR();
+        if (s.rank)
+            CHECK_STR(after, first);
+    }
+    memcpy(e->state, first, sizeof first);
+    e->start += steps * batch * world;
 }
 
 TEST(a_state_goes_on_with_another_number_of_ranks)
 {
-    uint64_t whole[4 * N], parts[8 * N];
-    char state[PEN_STATE_BYTES], end[PEN_STATE_BYTES];
-    size_t n = 0;
-    memset(whole, 0xFF, sizeof whole);
-    collect(1, 4, NULL, -1, whole, &n, end);
-    CHECK_OK_SO_FAR();
-    for (uint32_t before = 1; before <= 4; before++)
-        for (uint32_t after = 1; after <= 4; after++)
-            for (int steps = 0; steps < 4; steps++) {
-                size_t m = 0;
-                memset(parts, 0xFF, sizeof parts);
-                collect(before, 3, NULL, steps, parts, &m, state);
-                CHECK_OK_SO_FAR();
-                collect(after, 2, state, -1, parts, &m, end);
-                CHECK_OK_SO_FAR();
-                CHECK_MEM(parts, whole, N * sizeof *whole);
-                CHECK(strstr(end, "epoch=1 "));
-            }
+    for (int order = 0; order <= PEN_ORDER_STICKY; order++) {
+        Epoch all, e;
+        list_epoch(order, &all);
+        CHECK_OK_SO_FAR();
+        for (uint32_t before = 1; before <= 4; before++)
+            for (uint32_t after = 1; after <= 4; after++)
+                for (uint64_t steps = 0; steps < 4; steps++) {
+                    e = all;
+                    deliver(order, before, 3, steps, &e);
+                    CHECK_OK_SO_FAR();
+                    deliver(order, after, 2, UINT64_MAX, &e);
+                    CHECK_OK_SO_FAR();
+                    for (uint64_t p = 0; p < N; p++)
+                        CHECK_INT(e.times[p], 1);
+                    CHECK(strstr(e.state, "epoch=1 "));
+                }
+    }
+}
+
+/* Ranks whose hashes are equal deliver parts of one order, whatever else is set. */
+TEST(the_hash_of_the_order_is_that_of_every_rank)
+{
+    uint64_t hashes[8];
+    for (size_t i = 0; i < PEN_LEN(hashes); i++) {
+        PenLoader *l = NULL;
+        PenLoaderStats stats;
+        PenLoaderSettings s = settings_of(PEN_ORDER_SHUFFLE, i == 1 ? 7 : 4);
+        s.world = i == 2 ? 5 : 1;
+        s.rank = i == 2 ? 3 : 0;
+        s.threads = i == 3 ? 1 : 2;
+        s.memory_bytes = i == 3 ? 18 << 20 : 64 << 20;
+        s.seed = i == 4;
+        s.order = i == 5 ? PEN_ORDER_STICKY : PEN_ORDER_SHUFFLE;
+        s.shuffle_buffer = i == 6 ? 60 : 30;
+        s.count = i == 7 ? 40 : 0;
+        CHECK_INT(pen_loader_open(pack, &s, &l, NULL), PEN_OK);
+        hashes[i] = pen_loader_order_hash(l);
+        pen_loader_stats(l, &stats);
+        CHECK_INT(stats.order_hash, hashes[i]);
+        pen_loader_close(&l);
+        CHECK_INT(hashes[i] == hashes[0], i < 4);
+    }
+}
+
+static void check_buffer(uint64_t asked, uint64_t expected)
+{
+    char state[PEN_STATE_BYTES], text[80];
+    PenLoader *l = NULL;
+    PenLoaderSettings s = settings_of(PEN_ORDER_SHUFFLE, 4);
+    s.shuffle_buffer = asked;
+    snprintf(text, sizeof text, " shuffle_buffer=%" PRIu64 " block=5 ", expected);
+    CHECK_INT(pen_loader_open(pack, &s, &l, NULL), PEN_OK);
+    CHECK_INT(pen_loader_save(l, state, NULL), PEN_OK);
+    pen_loader_close(&l);
+    CHECK(strstr(state, text));
+}
+
+/* The default is 1 GiB of the pack: 2^17 blocks or so of these samples. */
+TEST(a_shuffle_buffer_is_rounded_up)
+{
+    static const uint64_t cases[][2] = {{1, 30},   {29, 30},   {30, 30},     {31, 60},    {60, 60},
+                                        {61, 120}, {120, 120}, {3840, 3840}, {3841, 7680}};
+    for (size_t i = 0; i < PEN_LEN(cases); i++) {
+        check_buffer(cases[i][0], cases[i][1]);
+        CHECK_OK_SO_FAR();
+    }
+    const PenPackInfo *info = pen_pack_info(pack);
+    uint64_t samples = (1u << 30) / (info->stats.payload_bytes / N + 1), expected = 30;
+    while (expected < samples)
+        expected *= 2;
+    check_buffer(0, expected);
 }
 
 TEST(a_restored_place_is_kept_by_naming_its_epoch)
@@ -165,6 +250,56 @@ TEST(a_restored_place_is_kept_by_naming_its_epoch)
     CHECK_INT(b->epoch, 6);
     CHECK_INT(b->position, 0);
     pen_batch_unref(&b);
+    pen_loader_close(&l);
+}
+
+static void check_peek(PenLoader *l, uint64_t position)
+{
+    PenError err = {0};
+    PenBatch *b = NULL;
+    char before[PEN_STATE_BYTES], after[PEN_STATE_BYTES];
+    CHECK_INT(pen_loader_save(l, before, &err), PEN_OK);
+    for (int i = 0; i < 2; i++) {
+        CHECK_INT(pen_loader_peek(l, -1, &b, &err), PEN_OK);
+        CHECK_INT(b->position, position);
+        pen_batch_unref(&b);
+        CHECK_INT(pen_loader_save(l, after, &err), PEN_OK);
+        CHECK_STR(after, before);
+    }
+}
+
+TEST(a_batch_that_was_not_delivered_is_the_next_one)
+{
+    PenError err = {0};
+    PenLoader *l = NULL;
+    PenBatch *b = NULL;
+    PenLoaderSettings s = help_loader_settings(4);
+    uint64_t steps, n = 0;
+    s.pipeline = NULL;
+    CHECK_INT(pen_loader_open(pack, &s, &l, &err), PEN_OK);
+    CHECK_INT(pen_loader_begin(l, &err), PEN_OK);
+    for (steps = pen_loader_len(l); n < steps; n++) {
+        check_peek(l, 4 * n);
+        CHECK_INT(pen_loader_epoch(l), 0);
+        CHECK_INT(pen_loader_next(l, 0, &b, &err), PEN_OK);
+        CHECK_INT(b->position, 4 * n);
+        pen_batch_unref(&b);
+    }
+    CHECK_INT(pen_loader_peek(l, -1, &b, &err), PEN_END);
+    /* The first batch waits: its epoch may still be set, and another pass begun. */
+    check_peek(l, 0);
+    CHECK_INT(pen_loader_set_epoch(l, 1, &err), PEN_OK);
+    check_peek(l, 0);
+    CHECK_INT(pen_loader_set_epoch(l, 6, &err), PEN_OK);
+    CHECK_INT(pen_loader_begin(l, &err), PEN_OK);
+    check_peek(l, 0);
+    CHECK_INT(pen_loader_next(l, 0, &b, &err), PEN_OK);
+    CHECK_INT(b->epoch, 6);
+    pen_batch_unref(&b);
+    check_peek(l, 4);
+    CHECK_INT(pen_loader_begin(l, &err), PEN_OK);
+    check_peek(l, 0);
+    CHECK_INT(pen_loader_epoch(l), 7);
     pen_loader_close(&l);
 }
 
@@ -305,7 +440,7 @@ TEST(repeats_in_a_subset_differ)
     pen_batch_unref(&alone);
 }
 
-TEST(epochs_and_lanes_have_limits)
+TEST(epochs_and_buffers_have_limits)
 {
     PenError err = {0};
     PenLoader *l = NULL;
@@ -315,34 +450,81 @@ TEST(epochs_and_lanes_have_limits)
     CHECK(strstr(err.message, "epoch: expected 0 to 9223372036854775807"));
     CHECK_INT(pen_loader_set_epoch(l, INT64_MAX, &err), PEN_OK);
     pen_loader_close(&l);
-    s.lanes = (1u << 31) + 1;
+    s.order = PEN_ORDER_SHUFFLE;
+    s.shuffle_buffer = UINT64_C(1) << 62;
+    CHECK_INT(pen_loader_open(pack, &s, &l, &err), PEN_OK);
+    pen_loader_close(&l);
+    s.shuffle_buffer++;
     CHECK_INT(pen_loader_open(pack, &s, &l, &err), PEN_E_INVALID);
-    CHECK(strstr(err.message, "lanes: expected 0 to 2147483648, found 2147483649"));
-    s.lanes = 0;
-    s.window = UINT32_MAX;
-    CHECK_INT(pen_loader_open(pack, &s, &l, &err), PEN_E_INVALID);
-    CHECK(strstr(err.message, "window: expected 0 to 2147483648"));
+    CHECK(strstr(err.message, "shuffle_buffer: expected 0 to 2^62, found 4611686018427387905"));
 }
 
-TEST(the_last_batch_is_filled_up)
+/* Samples of rank 0 to world - 1 in their batches, and those that only pad. */
+static void count_last(int32_t last_batch, uint32_t world, uint32_t *ret_valid, uint32_t *ret_pads)
 {
-    PenError err = {0};
-    PenLoader *l = NULL;
-    PenBatch *b = NULL;
     PenLoaderSettings s = help_loader_settings(8);
+    PenLoaderStats stats;
     s.pipeline = NULL;
-    s.drop_last = 0;
-    uint32_t valid = 0, n = 0;
-    CHECK_INT(pen_loader_open(pack, &s, &l, &err), PEN_OK);
-    CHECK_INT(pen_loader_len(l), 6);
-    while (pen_loader_next(l, -1, &b, &err) == PEN_OK) {
-        valid += b->n_valid;
-        n++;
-        pen_batch_unref(&b);
+    s.last_batch = last_batch;
+    s.world = world;
+    *ret_valid = *ret_pads = 0;
+    for (s.rank = 0; s.rank < world; s.rank++) {
+        PenLoader *l = NULL;
+        PenBatch *b = NULL;
+        uint64_t n = 0;
+        CHECK_INT(pen_loader_open(pack, &s, &l, NULL), PEN_OK);
+        while (pen_loader_next(l, -1, &b, NULL) == PEN_OK) {
+            CHECK_INT(b->fields[0].shape[0], b->n_samples);
+            *ret_valid += b->n_valid;
+            *ret_pads += b->n_samples - b->n_valid;
+            n++;
+            pen_batch_unref(&b);
+        }
+        CHECK_INT(n, pen_loader_len(l));
+        pen_loader_stats(l, &stats);
+        *ret_pads -= (uint32_t)stats.padded_samples;
+        pen_loader_close(&l);
     }
-    CHECK_INT(valid, N);
-    CHECK_INT(n, 6);
-    pen_loader_close(&l);
+}
+
+TEST(the_last_batch_is_short_padded_or_dropped)
+{
+    for (uint32_t world = 1; world <= 50; world += world < 8 ? 1 : 21) {
+        uint32_t valid, pads;
+        for (int32_t last = PEN_LAST_AUTO; last <= PEN_LAST_DROP; last++) {
+            count_last(last, world, &valid, &pads);
+            CHECK_INT(valid, last == PEN_LAST_DROP ? N - N % (8 * world) : N);
+            CHECK_INT(pads, 0);
+            CHECK_OK_SO_FAR();
+        }
+    }
+}
+
+TEST(a_loader_chooses_its_last_batch)
+{
+    for (int32_t order = PEN_ORDER_SEQUENTIAL; order <= PEN_ORDER_STICKY; order++)
+        for (uint32_t world = 1; world <= 2; world++)
+            for (int32_t last = PEN_LAST_AUTO; last <= PEN_LAST_DROP; last++) {
+                PenLoader *l = NULL;
+                PenLoaderSettings s = help_loader_settings(8);
+                s.order = order;
+                s.world = world;
+                s.last_batch = last;
+                int found = last                                          ? last
+                            : order == PEN_ORDER_SEQUENTIAL || world == 1 ? PEN_LAST_SHORT
+                                                                          : PEN_LAST_PAD;
+                CHECK_INT(pen_loader_open(pack, &s, &l, NULL), PEN_OK);
+                CHECK_INT(pen_loader_last_batch(l), found);
+                pen_loader_close(&l);
+            }
+    for (int32_t last = -1; last <= 4; last += 5) {
+        PenError err = {0};
+        PenLoader *l = NULL;
+        PenLoaderSettings s = help_loader_settings(8);
+        s.last_batch = last;
+        CHECK_INT(pen_loader_open(pack, &s, &l, &err), PEN_E_INVALID);
+        CHECK(strstr(err.message, "last_batch: expected 0, 1, 2 or 3, found"));
+    }
 }
 
 TEST(holding_every_batch_is_an_error)
@@ -447,7 +629,7 @@ TEST(a_mask_has_the_geometry_of_its_image)
     PenLoaderSettings s = help_loader_settings(8);
     s.pipeline = "image: decode | random_crop 32 | hflip | tensor u8; "
                  "mask: decode | random_crop 32 | hflip | tensor u8; label: tensor";
-    s.drop_last = 1;
+    s.last_batch = PEN_LAST_DROP;
     CHECK_INT(pen_loader_open(pack, &s, &l, &err), PEN_OK);
     CHECK_INT(pen_loader_next(l, -1, &b, &err), PEN_OK);
     CHECK_INT(b->n_fields, 3);
@@ -680,14 +862,18 @@ int main(int argc, char **argv)
     RUN(a_batch_is_what_the_pack_holds);
     RUN(the_same_whatever_the_threads_and_memory);
     RUN(a_state_goes_on_with_another_number_of_ranks);
+    RUN(the_hash_of_the_order_is_that_of_every_rank);
+    RUN(a_shuffle_buffer_is_rounded_up);
     RUN(a_restored_place_is_kept_by_naming_its_epoch);
     RUN(an_epoch_can_be_named_after_its_pass_was_begun);
     RUN(states_of_other_runs_are_refused);
     RUN(subsets_by_list_and_range);
     RUN(weights_choose_samples);
     RUN(repeats_in_a_subset_differ);
-    RUN(epochs_and_lanes_have_limits);
-    RUN(the_last_batch_is_filled_up);
+    RUN(epochs_and_buffers_have_limits);
+    RUN(the_last_batch_is_short_padded_or_dropped);
+    RUN(a_loader_chooses_its_last_batch);
+    RUN(a_batch_that_was_not_delivered_is_the_next_one);
     RUN(holding_every_batch_is_an_error);
     RUN(too_little_memory_is_said_at_once);
     RUN(a_broken_sample_is_named);

@@ -167,7 +167,7 @@ TEST(a_list_is_read_by_one_rank_to_its_end)
     PenReadingRates rates;
     s.world = 2; /* of the 100 samples, no batch is complete */
     s.rank = 1;
-    s.drop_last = 1;
+    s.last_batch = PEN_LAST_DROP;
     CHECK_INT(pen__load_plan_build(&plan, pack, &s, NULL), PEN_OK);
     CHECK_INT(pen__reading_measure(&plan, 0.02, &rates, NULL), PEN_OK);
     CHECK(rates.warm > 0);

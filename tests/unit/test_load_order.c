@@ -4,78 +4,269 @@
 #include "lib/order_help.h"
 #include "test.h"
 
-/* ---- permutations ---------------------------------------------------------------------------- */
+/* ---- every sample once ----------------------------------------------------------------------- */
+
+enum { MOST = 8192 };
+static uint8_t seen[MOST];
+
+static void check_whole(int32_t kind, uint64_t n, Shape s)
+{
+    PenOrder o = order_of(kind, n, 5, n, s);
+    CHECK(n <= MOST && order_is_whole(&o, seen));
+}
+
+static void check_all_whole(uint64_t n, Shape s)
+{
+    check_whole(PEN_ORDER_SHUFFLE, n, s);
+    check_whole(PEN_ORDER_STICKY, n, s);
+}
 
 TEST(sequential_is_the_identity)
 {
     PenOrder o = order_of(PEN_ORDER_SEQUENTIAL, 1000, 3, 4, (Shape){0});
-    for (uint64_t p = 0; p < 1000; p++) {
+    for (uint64_t p = 0; p < 1000; p++)
         CHECK_INT(pen__order_at(&o, p), p);
-        CHECK_INT(pen__order_find(&o, p), p);
+}
+
+TEST(orders_of_every_small_size_are_whole)
+{
+    for (uint64_t n = 1; n <= 2000; n += n < 250 ? 1 : 61) {
+        check_whole(PEN_ORDER_RANDOM, n, (Shape){0});
+        for (size_t i = 0; i < PEN_LEN(shapes); i++)
+            check_all_whole(n, shapes[i]);
+        CHECK_OK_SO_FAR();
     }
 }
 
-TEST(random_is_whole)
+/* Where a block or a row of blocks of all streams is full, just not, or just begun. */
+TEST(orders_at_the_edges_of_blocks_are_whole)
 {
-    static uint8_t seen[1000];
-    for (uint64_t n = 1; n <= 1000; n += n < 200 ? 1 : 37) {
-        PenOrder o = random_order(n, 5, n);
-        CHECK(order_is_whole(&o, seen));
+    for (size_t i = 0; i < PEN_LEN(shapes); i++) {
+        uint64_t k = shapes[i].k, row = k * shapes[i].streams;
+        for (uint64_t rows = 0; rows <= 4; rows++)
+            for (uint64_t blocks = 0; blocks <= shapes[i].streams; blocks += 1 + blocks / 2) {
+                uint64_t n = rows * row + blocks * k;
+                if (n < 2 || n > MOST - 2)
+                    continue;
+                check_all_whole(n - 1, shapes[i]);
+                check_all_whole(n, shapes[i]);
+                check_all_whole(n + 1, shapes[i]);
+                CHECK_OK_SO_FAR();
+            }
     }
 }
 
-TEST(block_is_whole)
-{
-    static uint8_t seen[300];
-    for (uint64_t n = 1; n <= 300; n++)
-        for (size_t i = 0; i < PEN_LEN(shapes); i++) {
-            PenOrder o = block_order(n, 5, n, shapes[i]);
-            CHECK(order_is_whole(&o, seen));
-            o = order_of(PEN_ORDER_STICKY, n, 5, n, shapes[i]);
-            CHECK(order_is_whole(&o, seen));
-        }
-}
-
+/* Any position by itself: time does not depend on n, or this would not end. */
 TEST(the_largest_sizes_hold)
 {
-    static const Shape large[] = {{1, 1, 1},
-                                  {1, UINT32_MAX, UINT32_MAX},
-                                  {64, 96, 8},
-                                  {7, 3, UINT32_MAX},
-                                  {UINT64_C(1) << 62, 1, 2},
-                                  {UINT64_C(1) << 63, 1, 1},
-                                  {UINT64_MAX, UINT32_MAX, UINT32_MAX}};
+    static const Shape large[] = {{1, 6},
+                                  {1, PEN_STREAMS_MOST},
+                                  {32, 3072},
+                                  {7, 12},
+                                  {UINT64_C(1) << 31, PEN_STREAMS_MOST},
+                                  {UINT64_C(1) << 31, 6}};
     static const uint64_t n[] = {PEN_PERMUTE_MOST, PEN_PERMUTE_MOST - 1, UINT64_C(1000000000000)};
     PenRng rng = pen__rng_init(3, 3);
     for (size_t i = 0; i < PEN_LEN(n); i++) {
         PenOrder o = random_order(n[i], 1, UINT64_MAX);
-        CHECK(order_inverts(&o, 500, &rng));
-        for (size_t k = 0; k < PEN_LEN(large); k++) {
-            o = block_order(n[i], UINT64_MAX, 2, large[k]);
-            CHECK(order_inverts(&o, 500, &rng));
-            CHECK_INT(pen__order_find(&o, pen__order_at(&o, n[i] - 1)), n[i] - 1);
+        CHECK(order_is_injective(&o, 500, &rng));
+        for (size_t k = 0; k < PEN_LEN(large); k++)
+            for (int32_t kind = PEN_ORDER_SHUFFLE; kind <= PEN_ORDER_STICKY; kind++) {
+                o = order_of(kind, n[i], UINT64_MAX, 2, large[k]);
+                CHECK(order_is_injective(&o, 500, &rng));
+                CHECK(pen__order_at(&o, 0) < n[i] && pen__order_at(&o, n[i] - 1) < n[i]);
+                if (o.streams)
+                    CHECK(pen__order_at(&o, o.body - 1) < n[i]);
+            }
+    }
+}
+
+/* A position does not depend on those that were computed before it. */
+TEST(positions_come_in_any_order)
+{
+    PenRng rng = pen__rng_init(4, 4);
+    for (int32_t kind = PEN_ORDER_SEQUENTIAL; kind <= PEN_ORDER_STICKY; kind++) {
+        static uint64_t samples[3003];
+        PenOrder o = order_of(kind, PEN_LEN(samples), 8, 9, (Shape){16, 12});
+        for (uint64_t p = 0; p < PEN_LEN(samples); p++)
+            samples[p] = pen__order_at(&o, p);
+        PenOrder again = order_of(kind, PEN_LEN(samples), 8, 9, (Shape){16, 12});
+        for (int i = 0; i < 5000; i++) {
+            uint64_t p = pen__rng_below(&rng, PEN_LEN(samples));
+            CHECK_INT(pen__order_at(&again, p), samples[p]);
         }
     }
 }
 
+/* ---- the same everywhere, and other each time ------------------------------------------------ */
+
+typedef struct Golden {
+    int32_t kind;
+    uint64_t n, seed, epoch;
+    Shape shape;
+    uint64_t hash; /* of all samples, of the first 20,000 */
+    uint64_t first[16];
+} Golden;
+
+static const Golden golden[] = {
+    {PEN_ORDER_SEQUENTIAL,
+     1003,
+     1,
+     2,
+     {0, 0},
+     UINT64_C(0x4dfd1e25a03e3895),
+     {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}},
+    {PEN_ORDER_RANDOM, 1, 7, 7, {0, 0}, UINT64_C(0x0000000000000000), {0}},
+    {PEN_ORDER_RANDOM,
+     63,
+     1,
+     2,
+     {0, 0},
+     UINT64_C(0x4f2dbfd759fbc7db),
+     {7, 26, 15, 38, 19, 50, 20, 2, 44, 24, 6, 61, 32, 39, 62, 14}},
+    {PEN_ORDER_RANDOM,
+     1003,
+     1,
+     2,
+     {0, 0},
+     UINT64_C(0xe31d60866acf3955),
+     {343, 408, 736, 25, 886, 776, 496, 994, 751, 874, 556, 716, 817, 382, 677, 508}},
+    {PEN_ORDER_RANDOM,
+     UINT64_C(1000000000000),
+     42,
+     0,
+     {0, 0},
+     UINT64_C(0xbcd519659b98683f),
+     {UINT64_C(755359957679), UINT64_C(126197680795), UINT64_C(968933247893),
+      UINT64_C(108853622301), UINT64_C(845752265918), UINT64_C(142481358953),
+      UINT64_C(302213039988), UINT64_C(279197834969), UINT64_C(929011042997),
+      UINT64_C(743055617295), UINT64_C(473837590173), UINT64_C(39164681785), UINT64_C(839607529999),
+      UINT64_C(669540884025), UINT64_C(952796669293), UINT64_C(525876902697)}},
+    {PEN_ORDER_SHUFFLE,
+     100,
+     1,
+     2,
+     {32, 6},
+     UINT64_C(0x625fcbaf78438e4c),
+     {8, 33, 66, 89, 18, 57, 50, 41, 69, 67, 84, 76, 31, 56, 60, 43}},
+    {PEN_ORDER_SHUFFLE,
+     1003,
+     1,
+     2,
+     {8, 12},
+     UINT64_C(0xd8b9b98a141da963),
+     {140, 576, 625, 75, 964, 309, 327, 583, 631, 76, 967, 311, 141, 890, 624, 74}},
+    {PEN_ORDER_SHUFFLE,
+     1003,
+     1,
+     3,
+     {8, 12},
+     UINT64_C(0xd94861feff372d63),
+     {76, 928, 616, 883, 896, 325, 344, 935, 623, 884, 901, 327, 77, 924, 617, 882}},
+    {PEN_ORDER_SHUFFLE,
+     1003,
+     2,
+     2,
+     {8, 12},
+     UINT64_C(0x21d601dfb013a0e3),
+     {594, 240, 553, 360, 564, 389, 96, 241, 554, 364, 567, 391, 595, 682, 552, 361}},
+    {PEN_ORDER_SHUFFLE,
+     5000,
+     UINT64_C(18446744073709551615),
+     UINT64_C(9223372036854775807),
+     {33, 6},
+     UINT64_C(0x399a8b3442b74d66),
+     {2014, 4785, 4146, 1617, 4796, 4157, 2013, 4786, 4145, 1618, 4797, 4156, 2016, 4787, 4144,
+      1619}},
+    {PEN_ORDER_SHUFFLE,
+     100000,
+     42,
+     0,
+     {32, 96},
+     UINT64_C(0xa38d8edebb3e6fe9),
+     {91997, 81097, 69472, 98944, 73857, 53568, 27328, 39907, 64868, 20389, 84512, 59558, 56551,
+      42112, 92512, 65225}},
+    {PEN_ORDER_SHUFFLE,
+     2000000,
+     42,
+     5,
+     {100, 192},
+     UINT64_C(0xec50c45ce0727bab),
+     {1994287, 627400, 1900900, 1028400, 577203, 29104, 753305, 559600, 295007, 1264600, 1941300,
+      1047400, 868700, 1523200, 1430713, 969900}},
+    {PEN_ORDER_SHUFFLE, 7, 3, 4, {1, 6}, UINT64_C(0x000000003a0712fd), {1, 3, 0, 5, 2, 4, 6}},
+    {PEN_ORDER_STICKY,
+     1003,
+     1,
+     2,
+     {8, 12},
+     UINT64_C(0xf51668f2e72a7f23),
+     {609, 832, 40, 496, 564, 965, 808, 839, 47, 500, 567, 967, 608, 470, 41, 497}},
+    {PEN_ORDER_STICKY,
+     1003,
+     1,
+     3,
+     {8, 12},
+     UINT64_C(0x6e361a7f47a4fb23),
+     {395, 600, 265, 955, 864, 773, 615, 601, 271, 959, 871, 774, 394, 537, 264, 954}},
+    {PEN_ORDER_STICKY,
+     1003,
+     2,
+     2,
+     {8, 12},
+     UINT64_C(0x94e61171cac7d6c3),
+     {941, 632, 608, 568, 756, 693, 96, 633, 610, 572, 759, 695, 940, 716, 609, 569}},
+    {PEN_ORDER_STICKY,
+     700,
+     5,
+     6,
+     {100, 96},
+     UINT64_C(0x88f278f87e573d0a),
+     {399, 132, 265, 500, 133, 266, 398, 131, 264, 501, 134, 267, 397, 130, 263, 502}},
+    {PEN_ORDER_STICKY,
+     599,
+     5,
+     6,
+     {100, 96},
+     UINT64_C(0x603c536064710e87),
+     {45, 493, 518, 385, 465, 417, 225, 306, 364, 70, 290, 431, 408, 587, 409, 354}},
+    {PEN_ORDER_STICKY,
+     100000,
+     42,
+     0,
+     {7, 48},
+     UINT64_C(0x3f5e2c324de6d006),
+     {21851, 55953, 58700, 53634, 17710, 8610, 30492, 98700, 98035, 11565, 81557, 891, 17747, 5336,
+      84703, 82736}},
+    {PEN_ORDER_STICKY,
+     UINT64_C(1000000000000),
+     42,
+     9,
+     {64, 3072},
+     UINT64_C(0x2c7b6bee94245ec5),
+     {UINT64_C(770635619868), 1758738014, UINT64_C(79161799918), UINT64_C(666171269802),
+      UINT64_C(726323976236), UINT64_C(706875487090), UINT64_C(348386279998),
+      UINT64_C(385897739040), UINT64_C(138934641682), UINT64_C(882988312922),
+      UINT64_C(548694274186), UINT64_C(248034239605), UINT64_C(69364270114), UINT64_C(293293142752),
+      UINT64_C(793589427189), UINT64_C(425845588702)}},
+};
+
 /* Runs are resumed by later releases, so these never change. The values come from another program,
- * written after the description in order.c. */
-TEST(stays_the_same_for_ever)
+ * which was written after the description in order.c and makes lists of entire streams. */
+TEST(orders_are_those_of_the_table)
 {
-    static const uint64_t first[] = {120, 76, 583, 961, 273, 305, 137, 90, 892, 250, 631, 306};
-    static const uint64_t last[] = {43, 633, 44, 976, 949, 636, 639, 42, 951, 738, 983, 740};
-    static const uint64_t random[] = {343, 408, 736, 25, 886, 776, 496, 994, 751, 874, 556, 716};
-    uint64_t hash = 0;
-    PenOrder o = block_order(1003, 1, 2, (Shape){8, 6, 5});
-    PenOrder r = random_order(1003, 1, 2);
-    for (uint64_t i = 0; i < 12; i++) {
-        CHECK_INT(pen__order_at(&o, i), first[i]);
-        CHECK_INT(pen__order_at(&o, 1003 - 12 + i), last[i]);
-        CHECK_INT(pen__order_at(&r, i), random[i]);
+    for (size_t i = 0; i < PEN_LEN(golden); i++) {
+        const Golden *g = &golden[i];
+        PenOrder o = order_of(g->kind, g->n, g->seed, g->epoch, g->shape);
+        uint64_t hash = 0;
+        for (uint64_t p = 0; p < PEN_MIN(g->n, 20000u); p++) {
+            uint64_t sample = pen__order_at(&o, p);
+            hash = hash * 31 + sample;
+            if (p < 16)
+                CHECK_INT(sample, g->first[p]);
+        }
+        CHECK_INT(hash, g->hash);
     }
-    for (uint64_t p = 0; p < 1003; p++)
-        hash = hash * 31 + pen__order_at(&o, p);
-    CHECK_INT(hash, UINT64_C(0x23020834ee8114f7));
 }
 
 static uint64_t equal_places(const PenOrder *a, const PenOrder *b)
@@ -90,23 +281,56 @@ static uint64_t equal_places(const PenOrder *a, const PenOrder *b)
 TEST(every_seed_and_epoch_has_an_order_of_its_own)
 {
     static const uint64_t pairs[][2] = {{0, 0}, {0, 1}, {1, 0}, {1, 1}, {0, 2}, {2, 0}, {2, 1}};
-    for (size_t i = 0; i < PEN_LEN(pairs); i++)
-        for (size_t k = 0; k < i; k++) {
-            PenOrder a = random_order(5000, pairs[i][0], pairs[i][1]);
-            PenOrder b = random_order(5000, pairs[k][0], pairs[k][1]);
-            CHECK(equal_places(&a, &b) < 10); /* 1 is expected */
-            a = block_order(5000, pairs[i][0], pairs[i][1], (Shape){10, 4, 6});
-            b = block_order(5000, pairs[k][0], pairs[k][1], (Shape){10, 4, 6});
-            CHECK(equal_places(&a, &b) < 20);
+    for (int32_t kind = PEN_ORDER_RANDOM; kind <= PEN_ORDER_STICKY; kind++)
+        for (size_t i = 0; i < PEN_LEN(pairs); i++)
+            for (size_t k = 0; k < i; k++) {
+                Shape s = {10, 12};
+                PenOrder a = order_of(kind, 5000, pairs[i][0], pairs[i][1], s);
+                PenOrder b = order_of(kind, 5000, pairs[k][0], pairs[k][1], s);
+                CHECK(equal_places(&a, &b) < (kind == PEN_ORDER_STICKY ? 150 : 30));
+            }
+}
+
+/* The blocks of a small pack are not enough for all streams: every sample may be anywhere. */
+TEST(a_pack_that_fits_into_the_buffer_is_mixed_at_once)
+{
+    for (size_t i = 0; i < PEN_LEN(shapes); i++) {
+        uint64_t buffer = shapes[i].k * shapes[i].streams;
+        PenOrder at_once = random_order(buffer, 7, 3), o = shuffle_order(buffer, 7, 3, shapes[i]);
+        CHECK_INT(equal_places(&o, &at_once), buffer);
+        o = order_of(PEN_ORDER_STICKY, 6 * shapes[i].k - 1, 7, 3, shapes[i]);
+        at_once = random_order(o.plan.n, 7, 3);
+        CHECK_INT(equal_places(&o, &at_once), o.plan.n);
+        o = shuffle_order(buffer + 1, 7, 3, shapes[i]);
+        CHECK_INT(o.streams, shapes[i].streams);
+    }
+}
+
+/* Blocks of a rank stay with it only where there are streams. */
+TEST(sticky_has_fewer_streams_in_a_small_pack)
+{
+    PenOrderPlan plan = {PEN_ORDER_STICKY, 1, 0, 10, 96};
+    static const uint32_t expected[][2] = {{5, 0},   {6, 6},   {11, 6},  {12, 12},  {47, 24},
+                                           {48, 48}, {95, 48}, {96, 96}, {1000, 96}};
+    for (size_t i = 0; i < PEN_LEN(expected); i++)
+        for (uint64_t more = 0; more < 10; more += 9) {
+            plan.n = expected[i][0] * 10 + more;
+            CHECK_INT(pen__order_streams(&plan), expected[i][1]);
         }
+    plan.kind = PEN_ORDER_SHUFFLE;
+    plan.n = 960;
+    CHECK_INT(pen__order_streams(&plan), 0);
+    plan.n = 961;
+    CHECK_INT(pen__order_streams(&plan), 96);
+    plan.kind = PEN_ORDER_RANDOM;
+    CHECK_INT(pen__order_streams(&plan), 0);
 }
 
 static void refuse(int32_t kind, uint64_t n, Shape s, const char *message)
 {
     PenError err = {0};
     PenOrder o = {.epoch = 77};
-    PenOrderPlan plan = {
-        .kind = kind, .n = n, .block_samples = s.k, .lanes = s.lanes, .window = s.window};
+    PenOrderPlan plan = {.kind = kind, .n = n, .block_samples = s.k, .streams = s.streams};
     CHECK_INT(pen__order_init(&o, &plan, 0, &err), PEN_E_INVALID);
     CHECK(strstr(err.message, message) != NULL);
     CHECK_INT(o.epoch, 77);
@@ -115,441 +339,242 @@ static void refuse(int32_t kind, uint64_t n, Shape s, const char *message)
 
 TEST(refuses_plans_that_make_no_sense)
 {
-    refuse(4, 10, (Shape){1, 1, 1}, "order 4: expected sequential");
-    refuse(-1, 10, (Shape){1, 1, 1}, "order -1: expected sequential");
+    refuse(4, 10, (Shape){1, 6}, "order 4: expected sequential");
+    refuse(-1, 10, (Shape){1, 6}, "order -1: expected sequential");
     refuse(PEN_ORDER_RANDOM, 0, (Shape){0}, "order of 0 samples: expected 1 to");
     refuse(PEN_ORDER_RANDOM, PEN_PERMUTE_MOST + 1, (Shape){0}, "expected 1 to 2^63");
-    refuse(PEN_ORDER_BLOCK, 10, (Shape){0, 1, 1}, "0 samples per block");
-    refuse(PEN_ORDER_BLOCK, 10, (Shape){1, 0, 1}, "0 lanes");
-    refuse(PEN_ORDER_BLOCK, 10, (Shape){1, 1, 0}, "0 blocks per window");
+    refuse(PEN_ORDER_SHUFFLE, 10, (Shape){0, 6}, "6 streams of blocks with 0 samples");
+    refuse(PEN_ORDER_SHUFFLE, 10, (Shape){1, 3}, "order of 3 streams");
+    refuse(PEN_ORDER_SHUFFLE, 10, (Shape){1, 0}, "order of 0 streams");
+    refuse(PEN_ORDER_SHUFFLE, 10, (Shape){1, 8}, "expected 3 * 2^k streams");
+    refuse(PEN_ORDER_STICKY, 10, (Shape){1, 18}, "expected 3 * 2^k streams");
 }
 
-/* ---- lanes and windows ----------------------------------------------------------------------- */
+/* ---- streams --------------------------------------------------------------------------------- */
 
-enum { K = 32, MOST_WINDOWS = 64 };
-
-/* The sizes of a lane's windows in blocks, seen from outside: a window ends where none of the
- * blocks begun so far is used again. */
-static size_t lane_windows(const PenOrder *o, uint32_t lane, uint64_t ret[MOST_WINDOWS])
+TEST(streams_hold_the_buffer)
 {
-    static uint64_t last[4096];
-    uint64_t per_lane = o->lane_blocks * K;
-    uint64_t until = 0; /* the farthest use of what is in use */
-    uint64_t begin = 0;
-    size_t n = 0;
-    for (uint64_t q = 0; q < per_lane; q++)
-        last[pen__order_at(o, q * o->plan.lanes + lane) / K] = q;
-    for (uint64_t q = 0; q < per_lane && n < MOST_WINDOWS; q++) {
-        until = PEN_MAX(until, last[pen__order_at(o, q * o->plan.lanes + lane) / K]);
-        if (q != until)
-            continue;
-        ret[n++] = (q + 1 - begin) / K;
-        begin = q + 1;
-    }
-    return n;
+    static const uint64_t cases[][3] = {
+        {1, 32, 6},      {192, 32, 6}, {193, 32, 12}, {384, 32, 12},  {3072, 32, 96},
+        {3073, 32, 192}, {6, 1, 6},    {7, 1, 12},    {100, 1000, 6}, {1000000, 1, 3u << 19}};
+    for (size_t i = 0; i < PEN_LEN(cases); i++)
+        CHECK_INT(pen__streams_for(cases[i][0], cases[i][1]), cases[i][2]);
+    CHECK_INT(pen__streams_for(UINT64_MAX, 1), PEN_STREAMS_MOST);
 }
 
-static void check_windows(uint64_t n_blocks, Shape s)
+/* Every lane once; both streams of a pair belong to the same rank, whose streams are next to each
+ * other where the ranks are 3 * 2^j. */
+TEST(lanes_keep_pairs_and_ranks_together)
 {
-    PenOrder o = block_order(n_blocks * K + 5, 1, 1, s);
-    uint64_t w = s.window;
-    CHECK_INT(o.lane_blocks, n_blocks / s.lanes);
-    for (uint32_t lane = 0; lane < s.lanes; lane++) {
-        uint64_t sizes[MOST_WINDOWS];
-        uint64_t head = w - lane * w / s.lanes;
-        uint64_t sum = 0;
-        size_t n = lane_windows(&o, lane, sizes);
-        CHECK(n >= 1 && n < MOST_WINDOWS);
-        for (size_t i = 0; i < n; i++) {
-            uint64_t whole = i ? w : head;
-            sum += sizes[i];
-            if (i + 1 < n)
-                CHECK_INT(sizes[i], whole);
-            else
-                CHECK(n == 1 || 2 * sizes[i] >= w);
-            CHECK(2 * sizes[i] < 2 * whole + w || sizes[i] == whole);
+    for (uint32_t g = PEN_STREAMS_LEAST; g <= 3072; g *= 2) {
+        static uint32_t stream[3072];
+        memset(stream, 0xff, sizeof stream);
+        for (uint32_t p = 0; p < g; p++) {
+            uint32_t lane = pen__stream_lane(g, UINT64_C(1000) * g + p);
+            CHECK(lane < g && stream[lane] == UINT32_MAX);
+            stream[lane] = p;
         }
-        CHECK_INT(sum, o.lane_blocks);
+        for (uint32_t world = 1; world <= g / 2; world++)
+            for (uint32_t lane = 0; lane < g && g / 2 % world == 0; lane++) {
+                CHECK_INT(stream[lane] % world, stream[lane ^ 1] % world);
+                if (world % 3 == 0 && lane % (g / world))
+                    CHECK_INT(stream[lane] % world, stream[lane - 1] % world);
+            }
     }
 }
 
-TEST(windows_are_staggered_and_none_is_too_small)
-{
-    for (uint64_t n = 4; n < 140; n++)
-        check_windows(n, (Shape){K, 4, 8});
-    CHECK_OK_SO_FAR();
-    check_windows(500, (Shape){K, 12, 5});
-    CHECK_OK_SO_FAR();
-    check_windows(50, (Shape){K, 1, 7});
-    CHECK_OK_SO_FAR();
-    check_windows(600, (Shape){K, 12, 8});
-}
+/* ---- blocks ---------------------------------------------------------------------------------- */
 
-/* Blocks that are in use at a time, the most of any position; and those begun in a stretch of
- * positions, the most of any that is not at the start. */
-static void measure_use(const PenOrder *o, uint64_t stretch, uint64_t *ret_live,
-                        uint64_t *ret_begun)
+typedef struct Use {
+    uint64_t first, last, n; /* positions */
+} Use;
+
+static Use uses[MOST];
+
+/* Where the samples of each block are; returns how many blocks are in use at most at a time. */
+static uint64_t find_uses(const PenOrder *o)
 {
-    static uint64_t left[4096];
-    uint64_t live = 0;
-    uint64_t begun = 0;
-    *ret_live = *ret_begun = 0;
-    for (size_t b = 0; b < PEN_LEN(left); b++)
-        left[b] = K;
+    uint64_t live = 0, most = 0, k = o->plan.block_samples;
+    memset(uses, 0, sizeof uses);
     for (uint64_t p = 0; p < o->plan.n; p++) {
-        uint64_t b = pen__order_at(o, p) / K;
-        live += left[b] == K;
-        begun += left[b] == K;
-        live -= --left[b] == 0;
-        *ret_live = PEN_MAX(*ret_live, live);
-        if (p % stretch != stretch - 1)
-            continue;
-        if (p > stretch * 8 && p < o->body)
-            *ret_begun = PEN_MAX(*ret_begun, begun);
-        begun = 0;
+        uint64_t block = pen__order_at(o, p) / k;
+        Use *u = &uses[block];
+        if (!u->n++)
+            u->first = p;
+        u->last = p;
+        live += u->n == 1;
+        most = PEN_MAX(most, live);
+        live -= u->n == PEN_MIN(k, o->plan.n - block * k);
     }
+    return most;
 }
 
-TEST(few_blocks_are_in_use_and_they_are_needed_evenly)
+TEST(as_many_blocks_are_in_use_as_there_are_streams)
 {
-    Shape s = {K, 24, 8};
-    uint64_t n_blocks = 24 * 100;
-    uint64_t live, begun;
-    PenOrder o = block_order(n_blocks * K, 1, 1, s);
-    uint64_t in_windows = s.lanes * s.window;
-    uint64_t stretch = in_windows * K / 8;
-    measure_use(&o, stretch, &live, &begun);
-    CHECK(live <= in_windows * 3 / 2);
-    CHECK(live > in_windows / 2);
-    CHECK(begun <= in_windows / 8 * 2); /* an eighth of a window's time brings about an eighth */
-}
-
-/* Positions `apart` from each other that hold samples at the same place in their blocks. */
-static uint64_t same_place(const PenOrder *o, uint64_t apart)
-{
-    uint64_t same = 0;
-    for (uint64_t p = 0; p + apart < o->body; p++)
-        same += pen__order_at(o, p) % K == pen__order_at(o, p + apart) % K;
-    return same;
-}
-
-/* Next lane, and next window of the lane. */
-TEST(every_window_has_a_mix_of_its_own)
-{
-    PenOrder o = block_order(1600 * K, 1, 1, (Shape){K, 8, 4});
-    uint64_t expected = o.body / K;
-    CHECK(same_place(&o, 1) < expected * 11 / 10);
-    CHECK(same_place(&o, 8 * 4 * K) < expected * 11 / 10);
-    CHECK(same_place(&o, 8 * 4 * K) > expected * 9 / 10);
-}
-
-/* All blocks of all lanes, and then what is left over, once each. */
-TEST(what_does_not_fit_into_lanes_comes_last)
-{
-    PenOrder o = block_order(103 * K + 9, 1, 1, (Shape){K, 10, 4});
-    static uint32_t in_body[104];
-    memset(in_body, 0, sizeof in_body);
-    CHECK_INT(o.body, 100 * K);
-    for (uint64_t p = 0; p < o.body; p++)
-        in_body[pen__order_at(&o, p) / K]++;
-    uint64_t whole = 0;
-    for (size_t b = 0; b < 103; b++) {
-        whole += in_body[b] == K;
-        CHECK(in_body[b] == K || in_body[b] == 0);
-    }
-    CHECK_INT(whole, 100);
-    CHECK_INT(in_body[103], 0);
-}
-
-TEST(fewer_blocks_than_lanes_are_fully_random)
-{
-    PenOrder o = block_order(10 * K, 1, 1, (Shape){K, 11, 4});
-    CHECK_INT(o.body, 0);
-    uint64_t first = 0;
-    for (uint64_t p = 0; p < 160; p++)
-        first += pen__order_at(&o, p) < 160;
-    CHECK(first > 55 && first < 105);
-}
-
-/* Which lane is a block in, and where? */
-static uint64_t lane_of(const PenOrder *o, uint64_t block)
-{
-    return pen__order_find(o, block * o->plan.block_samples) % o->plan.lanes;
-}
-
-TEST(sticky_lanes_keep_their_blocks)
-{
-    PenOrder first = order_of(PEN_ORDER_STICKY, 100 * K, 3, 0, (Shape){K, 4, 5});
-    uint64_t moved = 0, other = 0;
-    for (uint64_t epoch = 1; epoch < 6; epoch++) {
-        PenOrder o = order_of(PEN_ORDER_STICKY, 100 * K, 3, epoch, (Shape){K, 4, 5});
-        PenOrder free = order_of(PEN_ORDER_BLOCK, 100 * K, 3, epoch, (Shape){K, 4, 5});
-        for (uint64_t b = 0; b < 100; b++) {
-            CHECK_INT(lane_of(&o, b), lane_of(&first, b));
-            other += lane_of(&free, b) != lane_of(&first, b);
-            moved += pen__order_find(&o, b * K) != pen__order_find(&first, b * K);
+    for (size_t i = 0; i < PEN_LEN(shapes); i++)
+        for (int32_t kind = PEN_ORDER_SHUFFLE; kind <= PEN_ORDER_STICKY; kind++) {
+            uint64_t k = shapes[i].k, row = k * shapes[i].streams;
+            PenOrder o = order_of(kind, 9 * row + 4 * k + k / 2, 1, i, shapes[i]);
+            uint64_t most = find_uses(&o);
+            CHECK(most <= shapes[i].streams);
+            CHECK(k < 7 || most >= shapes[i].streams * 2 / 3);
+            for (uint64_t b = 0; b * k < o.plan.n; b++)
+                CHECK(uses[b].last - uses[b].first < row);
         }
-    }
-    CHECK(moved > 480 && other > 300);
 }
 
-/* ---- lanes from memory ----------------------------------------------------------------------- */
-
-#define MIB (UINT64_C(1) << 20)
-
-static void choose(uint64_t bytes, uint64_t block_bytes, uint64_t n_blocks, uint32_t lanes,
-                   uint32_t window)
+/* An eighth of a block's time brings about an eighth of the blocks. */
+TEST(blocks_are_needed_evenly)
 {
-    uint32_t c = 0;
-    uint32_t w = 0;
-    pen__order_choose(bytes, block_bytes, n_blocks, 1, &c, &w);
-    CHECK_INT(c, lanes);
-    CHECK_INT(w, window);
+    Shape s = {64, 96};
+    PenOrder o = shuffle_order(80 * s.streams * s.k, 1, 1, s);
+    uint64_t stretch = s.streams * s.k / 8, begun[80 * 8] = {0};
+    CHECK(80 * s.streams <= MOST);
+    (void)find_uses(&o);
+    for (uint64_t b = 0; b < 80 * s.streams; b++)
+        begun[uses[b].first / stretch]++;
+    for (size_t i = 8; i < 8 * 79; i++)
+        CHECK(begun[i] >= s.streams / 8 / 2 && begun[i] <= s.streams / 8 * 2);
 }
 
-TEST(lanes_follow_from_memory)
+/* Is the first part of the time one half of the block, and the same of both halves? */
+static bool is_halved(const uint64_t *samples, uint64_t first, uint64_t n)
 {
-    static const struct {
-        uint64_t bytes, block_bytes, n_blocks;
-        uint32_t lanes, window;
-    } cases[] = {
-        {2048 * MIB, 4 * MIB, 100000, 24, 10},
-        {1024 * MIB, 1 * MIB, 100000, 48, 10},
-        {65536 * MIB, 4 * MIB, 1000000, 768, 10},
-        {96 * MIB, 1 * MIB, 100000, 6, 8},
-        {95 * MIB, 1 * MIB, 100000, 4, 11},
-        {16 * MIB, 1 * MIB, 100000, 1, 8},
-        {8 * MIB, 1 * MIB, 100000, 1, 4},
-        {MIB, 8 * MIB, 100000, 1, 1},
-        {0, 0, 0, 1, 1},
-        {UINT64_MAX, 1, UINT64_MAX, 786432, 16},
-        {2048 * MIB, 4 * MIB, 256, 384, 1}, /* all fit: more lanes than blocks */
-        {2048 * MIB, 4 * MIB, 3, 4, 16},
-        {2048 * MIB, 4 * MIB, 257, 24, 10},
-    };
-    for (size_t i = 0; i < PEN_LEN(cases); i++) {
-        choose(cases[i].bytes, cases[i].block_bytes, cases[i].n_blocks, cases[i].lanes,
-               cases[i].window);
-        CHECK_OK_SO_FAR();
-    }
+    if (n == 1)
+        return samples[0] == first;
+    uint64_t half = n / 2;
+    bool swap = samples[0] >= first + half;
+    return swap ? is_halved(samples, first + half, n - half) &&
+                      is_halved(samples + n - half, first, half)
+                : is_halved(samples, first, half) &&
+                      is_halved(samples + half, first + half, n - half);
 }
 
-TEST(lanes_are_a_multiple_of_the_ranks)
+/* All that a stream delivers of one block, in order, if it delivers the entire block. */
+static bool list_block(const PenOrder *o, uint64_t block, uint64_t *ret)
 {
-    static const struct {
-        uint32_t world, lanes;
-    } cases[] = {{1, 24}, {2, 24}, {3, 24}, {5, 25}, {8, 24}, {16, 32}, {64, 64}, {8000, 8000}};
-    for (size_t i = 0; i < PEN_LEN(cases); i++) {
-        uint32_t c, w;
-        pen__order_choose(2048 * MIB, 4 * MIB, 100000, cases[i].world, &c, &w);
-        CHECK_INT(c, cases[i].lanes);
-        CHECK_INT(w, 10);
-        pen__order_choose(2048 * MIB, 4 * MIB, 200, cases[i].world, &c, &w);
-        CHECK_INT(c, 384); /* all fit: every rank keeps all */
-    }
+    uint64_t k = o->plan.block_samples, at = uses[block].first;
+    if (uses[block].last - at != (k - 1) * o->streams || uses[block].last >= o->body)
+        return false;
+    for (uint64_t i = 0; i < k; i++)
+        ret[i] = pen__order_at(o, at + i * o->streams);
+    return ret[k - 1] / k == block;
 }
 
-TEST(chosen_lanes_fit_into_memory)
+/* So of a power of two, any part of the time that begins at a multiple of its length is one piece
+ * of the block. */
+TEST(each_half_of_a_blocks_time_is_half_of_the_block)
 {
-    PenRng rng = pen__rng_init(8, 8);
-    for (int i = 0; i < 20000; i++) {
-        uint64_t bytes = pen__rng_next(&rng) >> pen__rng_below(&rng, 64);
-        uint64_t block_bytes = 1 + (pen__rng_next(&rng) >> (20 + pen__rng_below(&rng, 44)));
-        uint64_t n_blocks = pen__rng_next(&rng) >> pen__rng_below(&rng, 64);
-        uint64_t fit = bytes / block_bytes;
-        uint32_t c, w;
-        pen__order_choose(bytes, block_bytes, n_blocks, 1, &c, &w);
-        CHECK(c >= 1 && w >= 1 && w <= 16);
-        if (c > n_blocks)
-            CHECK(n_blocks <= fit / 2);
-        else
-            CHECK((c == 1 && w == 1) || 2ull * c * w <= fit);
-        CHECK(c <= 4 || c % 6 == 0);
-    }
-}
-
-/* ---- batches --------------------------------------------------------------------------------- */
-
-/* The samples of global batch g in the order of their positions, from all ranks; with those that
- * only fill up counted. */
-static uint64_t global_batch(const PenOrder *o, PenSplit s, uint64_t g, uint64_t *ret)
-{
-    uint64_t padding = 0;
-    for (s.rank = 0; s.rank < s.world; s.rank++)
-        for (uint32_t i = 0; i < s.batch; i++) {
-            bool valid;
-            uint64_t p = pen__split_position(&s, g, i, &valid);
-            ret[(uint64_t)i * s.world + s.rank] = pen__order_at(o, p);
-            padding += !valid;
-        }
-    return padding;
-}
-
-enum { GLOBAL = 48 };
-
-static void check_worlds(const PenOrder *o, uint64_t start, bool drop_last)
-{
-    static const uint32_t worlds[] = {2, 3, 4, 6, 12};
-    PenSplit one = {
-        .n = o->plan.n, .start = start, .batch = GLOBAL, .world = 1, .drop_last = drop_last};
-    uint64_t steps = pen__split_steps(&one);
-    for (size_t k = 0; k < PEN_LEN(worlds); k++) {
-        PenSplit many = one;
-        many.world = worlds[k];
-        many.batch = GLOBAL / worlds[k];
-        for (many.rank = 0; many.rank < many.world; many.rank++)
-            CHECK_INT(pen__split_steps(&many), steps);
-        for (uint64_t g = 0; g < steps; g++) {
-            uint64_t a[GLOBAL], b[GLOBAL];
-            CHECK_INT(global_batch(o, many, g, a), global_batch(o, one, g, b));
-            CHECK_MEM(a, b, sizeof a);
-        }
-    }
-}
-
-TEST(global_batches_are_the_same_for_any_number_of_ranks)
-{
-    for (int32_t kind = PEN_ORDER_SEQUENTIAL; kind <= PEN_ORDER_STICKY; kind++) {
-        PenOrder o = order_of(kind, 1003, 1, 2, (Shape){8, 12, 4});
-        check_worlds(&o, 0, true);
-        CHECK_OK_SO_FAR();
-        check_worlds(&o, 0, false);
-        CHECK_OK_SO_FAR();
-        check_worlds(&o, 331, false);
-        CHECK_OK_SO_FAR();
-    }
-}
-
-/* The numbers of the samples count as positions do: none twice, none left out but at the end. */
-static void check_pass(uint64_t n, uint64_t start, uint32_t batch, uint32_t world)
-{
-    static uint32_t seen[600];
-    PenSplit s = {.n = n, .start = start, .batch = batch, .world = world};
-    uint64_t steps = pen__split_steps(&s);
-    uint64_t global = (uint64_t)batch * world;
-    uint64_t padding = 0;
-    memset(seen, 0, sizeof seen);
-    for (s.rank = 0; s.rank < world; s.rank++)
-        for (uint64_t g = 0; g < steps; g++)
-            for (uint32_t i = 0; i < batch; i++) {
-                bool valid;
-                uint64_t linear = start + g * global + (uint64_t)i * world + s.rank;
-                uint64_t p = pen__split_position(&s, g, i, &valid);
-                CHECK_INT(valid, linear < n);
-                CHECK_INT(p, linear % n);
-                seen[p] += valid;
-                padding += !valid;
+    for (size_t i = 0; i < PEN_LEN(shapes); i++)
+        for (int32_t kind = PEN_ORDER_SHUFFLE; kind <= PEN_ORDER_STICKY; kind++) {
+            uint64_t k = shapes[i].k, rows = 8, entire = 0, in_order = 0, samples[100];
+            PenOrder o = order_of(kind, rows * k * shapes[i].streams, 2, i, shapes[i]);
+            (void)find_uses(&o);
+            for (uint64_t b = 0; b < rows * shapes[i].streams; b++) {
+                if (!list_block(&o, b, samples))
+                    continue;
+                CHECK(is_halved(samples, b * k, k));
+                entire++;
+                in_order += samples[0] == b * k && samples[k - 1] == b * k + k - 1;
             }
-    for (uint64_t p = 0; p < n; p++)
-        CHECK_INT(seen[p], p >= start);
-    CHECK_INT(padding, steps * global - (n - start));
-    CHECK(padding < global);
-    s.drop_last = true;
-    CHECK_INT(pen__split_steps(&s), (n - start) / global);
+            CHECK(entire >= (rows - 1) * shapes[i].streams);
+            CHECK(k < 3 || in_order < entire * 2 / 3);
+        }
 }
 
-TEST(a_pass_has_every_position_once_and_counts_what_fills_up)
+/* Of one pair of streams, the samples of a block that both deliver are two pieces, at the same
+ * time, one for each. */
+TEST(streams_of_a_pair_share_their_first_and_last_block)
 {
-    static const uint32_t worlds[] = {1, 2, 3, 5, 8};
-    static const uint32_t batches[] = {1, 2, 7, 64, 700};
-    static const uint64_t sizes[] = {1, 2, 64, 193, 600};
-    for (size_t w = 0; w < PEN_LEN(worlds); w++)
-        for (size_t b = 0; b < PEN_LEN(batches); b++)
-            for (size_t i = 0; i < PEN_LEN(sizes); i++)
-                for (uint64_t start = 0; start <= sizes[i]; start += 1 + sizes[i] / 5) {
-                    check_pass(sizes[i], start, batches[b], worlds[w]);
-                    CHECK_OK_SO_FAR();
-                }
-}
-
-TEST(a_pass_that_is_over_has_no_batches)
-{
-    PenSplit s = {.n = 100, .start = 100, .batch = 8, .world = 2};
-    CHECK_INT(pen__split_steps(&s), 0);
-    s.start = 1000;
-    CHECK_INT(pen__split_steps(&s), 0);
-    s.drop_last = true;
-    CHECK_INT(pen__split_steps(&s), 0);
-}
-
-TEST(the_largest_batches_do_not_overflow)
-{
-    bool valid = true;
-    PenSplit s = {.n = PEN_PERMUTE_MOST,
-                  .start = 5,
-                  .batch = UINT32_MAX,
-                  .rank = UINT32_MAX - 1,
-                  .world = UINT32_MAX};
-    CHECK_INT(pen__split_steps(&s), 1);
-    CHECK_INT(pen__split_position(&s, 0, 0, &valid), 5 + UINT64_C(0xfffffffe));
-    CHECK_INT(valid, 1);
-    /* UINT32_MAX^2 - 1 of the pass; 2^63 - 5 are left, so it is this far behind the end. */
-    uint64_t over = UINT64_C(0xfffffffe00000000) - (PEN_PERMUTE_MOST - 5);
-    CHECK_INT(pen__split_position(&s, 0, UINT32_MAX - 1, &valid), over % PEN_PERMUTE_MOST);
-    CHECK_INT(valid, 0);
-    s.drop_last = true;
-    CHECK_INT(pen__split_steps(&s), 0);
-    s = (PenSplit){
-        .n = PEN_PERMUTE_MOST, .start = PEN_PERMUTE_MOST - 3, .batch = 2, .rank = 1, .world = 2};
-    CHECK_INT(pen__split_position(&s, 0, 1, &valid), 0);
-    CHECK_INT(valid, 0);
-    CHECK_INT(pen__split_position(&s, 0, 0, &valid), PEN_PERMUTE_MOST - 2);
-    CHECK_INT(valid, 1);
-}
-
-/* Which rank uses each block of the body: one only. */
-static void check_own_lanes(uint32_t world, uint64_t start, uint64_t expected_shared)
-{
-    static uint32_t user[4096];
+    PenOrder o = shuffle_order(8 * 24 * 32, 2, 3, (Shape){32, 24});
     uint64_t shared = 0;
-    PenOrder o = block_order(1200 * K, 4, 4, (Shape){K, 12, 4});
-    PenSplit s = {.n = o.plan.n, .start = start, .batch = 16, .world = world, .drop_last = true};
-    memset(user, 0, sizeof user);
-    for (s.rank = 0; s.rank < world; s.rank++)
-        for (uint64_t g = 0; g < pen__split_steps(&s); g++)
-            for (uint32_t i = 0; i < s.batch; i++) {
-                bool valid;
-                uint64_t b = pen__order_at(&o, pen__split_position(&s, g, i, &valid)) / K;
-                shared += user[b] != 0 && user[b] != s.rank + 1;
-                user[b] = s.rank + 1;
-            }
-    CHECK(expected_shared ? shared > expected_shared : shared == 0);
+    (void)find_uses(&o);
+    for (uint64_t p = 0; p < o.plan.n; p++) {
+        const Use *u = &uses[pen__order_at(&o, p) / 32];
+        uint64_t lane = pen__stream_lane(24, p), other = pen__stream_lane(24, u->first);
+        CHECK_INT(lane / 2, other / 2);
+        shared += lane != other;
+        CHECK(lane == other || p / 24 < 32 || p / 24 >= 7 * 32);
+    }
+    CHECK(shared > 12 * 32 / 2);
 }
 
-TEST(ranks_keep_to_their_own_lanes_when_they_divide_them)
+/* ---- sticky ---------------------------------------------------------------------------------- */
+
+/* The rank of each block, if all of it is delivered by streams; else 0. */
+static void ranks_of(const PenOrder *o, uint32_t world, uint32_t *ret)
+{
+    uint64_t k = o->plan.block_samples;
+    memset(ret, 0, MOST * sizeof *ret);
+    for (uint64_t p = 0; p < o->body; p++) {
+        uint32_t *rank = &ret[pen__order_at(o, p) / k];
+        CHECK(!*rank || *rank == p % world + 1);
+        *rank = (uint32_t)(p % world) + 1;
+    }
+}
+
+static void check_sticky(uint64_t n, uint32_t world, Shape s)
+{
+    static uint32_t first[MOST], now[MOST];
+    uint64_t moved = 0, other = 0, n_blocks = n / s.k;
+    PenOrder o = order_of(PEN_ORDER_STICKY, n, 3, 0, s);
+    ranks_of(&o, world, first);
+    CHECK_OK_SO_FAR();
+    uint64_t before = uses[0].first;
+    for (uint64_t epoch = 1; epoch < 6; epoch++) {
+        o = order_of(PEN_ORDER_STICKY, n, 3, epoch, s);
+        ranks_of(&o, world, now);
+        CHECK_OK_SO_FAR();
+        CHECK_MEM(now, first, sizeof now);
+        (void)find_uses(&o);
+        moved += uses[0].first != before;
+        before = uses[0].first;
+        o = order_of(PEN_ORDER_SHUFFLE, n, 3, epoch, s);
+        ranks_of(&o, world, now);
+        for (uint64_t b = 0; b < n_blocks; b++)
+            other += now[b] != first[b];
+    }
+    CHECK(moved >= 4);
+    CHECK(world == 1 || other > n_blocks); /* else the test sees nothing */
+}
+
+TEST(sticky_ranks_keep_their_blocks)
 {
     static const uint32_t worlds[] = {1, 2, 3, 4, 6, 12};
     for (size_t i = 0; i < PEN_LEN(worlds); i++) {
-        check_own_lanes(worlds[i], 0, 0);
-        check_own_lanes(worlds[i], 7777, 0);
+        check_sticky(200 * 16 + 5, worlds[i], (Shape){16, 24});
+        check_sticky(216 * 7, worlds[i], (Shape){7, 24});
         CHECK_OK_SO_FAR();
     }
-    check_own_lanes(5, 0, 1000); /* else the test sees nothing */
+}
+
+TEST(the_default_buffer_takes_any_statistics)
+{
+    CHECK_INT(pen__order_buffer(110000ull * 1000, 1000), (1 << 30) / 110001);
+    CHECK_INT(pen__order_buffer(UINT64_MAX, 1), 3072);
+    CHECK_INT(pen__order_buffer(0, 0), 1 << 30);
 }
 
 int main(int argc, char **argv)
 {
     TEST_START(argc, argv);
     RUN(sequential_is_the_identity);
-    RUN(random_is_whole);
-    RUN(block_is_whole);
+    RUN(orders_of_every_small_size_are_whole);
+    RUN(orders_at_the_edges_of_blocks_are_whole);
     RUN(the_largest_sizes_hold);
-    RUN(stays_the_same_for_ever);
+    RUN(positions_come_in_any_order);
+    RUN(orders_are_those_of_the_table);
     RUN(every_seed_and_epoch_has_an_order_of_its_own);
+    RUN(a_pack_that_fits_into_the_buffer_is_mixed_at_once);
+    RUN(sticky_has_fewer_streams_in_a_small_pack);
     RUN(refuses_plans_that_make_no_sense);
-    RUN(windows_are_staggered_and_none_is_too_small);
-    RUN(few_blocks_are_in_use_and_they_are_needed_evenly);
-    RUN(every_window_has_a_mix_of_its_own);
-    RUN(what_does_not_fit_into_lanes_comes_last);
-    RUN(fewer_blocks_than_lanes_are_fully_random);
-    RUN(sticky_lanes_keep_their_blocks);
-    RUN(lanes_follow_from_memory);
-    RUN(lanes_are_a_multiple_of_the_ranks);
-    RUN(chosen_lanes_fit_into_memory);
-    RUN(global_batches_are_the_same_for_any_number_of_ranks);
-    RUN(a_pass_has_every_position_once_and_counts_what_fills_up);
-    RUN(a_pass_that_is_over_has_no_batches);
-    RUN(the_largest_batches_do_not_overflow);
-    RUN(ranks_keep_to_their_own_lanes_when_they_divide_them);
+    RUN(streams_hold_the_buffer);
+    RUN(lanes_keep_pairs_and_ranks_together);
+    RUN(as_many_blocks_are_in_use_as_there_are_streams);
+    RUN(blocks_are_needed_evenly);
+    RUN(each_half_of_a_blocks_time_is_half_of_the_block);
+    RUN(streams_of_a_pair_share_their_first_and_last_block);
+    RUN(sticky_ranks_keep_their_blocks);
+    RUN(the_default_buffer_takes_any_statistics);
     return TEST_END();
 }

@@ -2,6 +2,7 @@
 #include "load/epoch/permute.h"
 
 #include "lib/order_help.h"
+#include "load/epoch/purpose.h"
 #include "test.h"
 
 static PenPermutation make(uint64_t n, uint64_t key)
@@ -79,6 +80,18 @@ TEST(stays_the_same_for_ever)
     p = make(UINT64_C(1000000000000), pen__permute_key(1, 2, 3, 4));
     for (uint64_t i = 0; i < PEN_LEN(many); i++)
         CHECK_INT(pen__permute_at(&p, i * UINT64_C(199999999999)), many[i]);
+}
+
+/* Another number here means that every order, or every draw of that purpose, is another one. */
+TEST(purposes_keep_their_numbers)
+{
+    static const int numbers[] = {
+        PEN_FOR_SAMPLES, PEN_FOR_BLOCKS,      PEN_FOR_IN_BLOCK,     PEN_FOR_PAIR,
+        PEN_FOR_WEIGHTS, PEN_FOR_GROUPS,      PEN_FOR_MIXTURE,      PEN_FOR_SOURCE,
+        PEN_FOR_LENGTHS, PEN_FOR_REPLACEMENT, PEN_FOR_SOURCE_DRAWS,
+    };
+    for (size_t i = 0; i < PEN_LEN(numbers); i++)
+        CHECK_INT(numbers[i], i + 1);
 }
 
 TEST(another_key_is_another_permutation)
@@ -192,6 +205,7 @@ int main(int argc, char **argv)
     RUN(is_a_permutation_for_every_small_n);
     RUN(holds_at_the_edges);
     RUN(stays_the_same_for_ever);
+    RUN(purposes_keep_their_numbers);
     RUN(another_key_is_another_permutation);
     RUN(keys_differ_by_every_word);
     RUN(pairs_are_even);

@@ -82,7 +82,7 @@ static PenLoaderSettings settings(const char *pipeline)
     PenLoaderSettings s = help_loader_settings(BATCH);
     s.pipeline = pipeline;
     s.order = PEN_ORDER_SEQUENTIAL;
-    s.drop_last = 0;
+    s.last_batch = PEN_LAST_PAD;
     s.first = 0;
     s.count = LONG;
     return s;
@@ -221,14 +221,14 @@ TEST(the_same_whatever_the_threads_and_memory)
 {
     static const char *const pipelines[2] = {"image: decode | random_resized_crop 16; " LISTS,
                                              PADDED};
-    for (int i = 0; i < 6; i++) {
+    for (int i = 0; i < 8; i++) {
         PenLoaderSettings s = settings(pipelines[i % 2]);
         s.first = BAD_IMAGE + 1 + 6;
         s.count = N - s.first;
         s.order = i / 2;
         s.threads = s.io_threads = 1;
         s.memory_bytes = 64 << 20;
-        s.lanes = s.window = s.order == PEN_ORDER_BLOCK ? 2 : 0;
+        s.shuffle_buffer = 2;
         uint64_t expected = help_epoch_hash(pack, &s);
         CHECK(expected);
         for (int threads = 2; threads <= 8; threads *= 2) {

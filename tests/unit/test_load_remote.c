@@ -119,6 +119,7 @@ static PenLoaderSettings settings(int order)
     PenLoaderSettings s = help_loader_settings(BATCH);
     s.order = order;
     s.io_threads = 0;
+    s.shuffle_buffer = 60; /* 12 streams of blocks with 5 samples */
     return s;
 }
 
@@ -134,7 +135,7 @@ TEST(batches_are_those_of_a_local_pack)
             PenLoaderSettings s = settings(order);
             s.world = world;
             s.rank = world / 2;
-            s.drop_last = 0;
+            s.last_batch = PEN_LAST_PAD;
             uint64_t want = help_epoch_hash(near, &s);
             CHECK(want != 0);
             const int threads[] = {1, 3, 0};
@@ -150,7 +151,7 @@ TEST(batches_are_those_of_a_local_pack)
 TEST(many_are_on_their_way_at_once)
 {
     PenPack *far = open_far("a.pen");
-    PenLoaderSettings s = settings(PEN_ORDER_BLOCK);
+    PenLoaderSettings s = settings(PEN_ORDER_SHUFFLE);
     CHECK(far);
     atomic_store(&slow_us, 3000);
     CHECK(help_epoch_hash(far, &s) != 0);
@@ -183,7 +184,7 @@ TEST(passes_that_are_given_up)
     PenPack *far = open_far("a.pen"), *near = NULL;
     PenError err = {0};
     PenLoader *l = NULL;
-    PenLoaderSettings s = settings(PEN_ORDER_BLOCK);
+    PenLoaderSettings s = settings(PEN_ORDER_SHUFFLE);
     atomic_store(&slow_us, 300);
     CHECK(far && pen_pack_open(at("a.pen"), &near, &err) == PEN_OK);
     CHECK_INT(pen_loader_open(far, &s, &l, &err), PEN_OK);
@@ -223,7 +224,7 @@ TEST(a_block_that_cannot_be_had)
     PenPack *far = open_far("a.pen");
     PenError err = {0};
     PenLoader *l = NULL;
-    PenLoaderSettings s = settings(PEN_ORDER_BLOCK);
+    PenLoaderSettings s = settings(PEN_ORDER_SHUFFLE);
     PenSha256 hash;
     pen__sha256_init(&hash);
     CHECK(far);
@@ -269,7 +270,7 @@ TEST(a_block_that_cannot_be_had)
 TEST(broken_samples_are_replaced_the_same)
 {
     PenPack *near = help_load_pack("b.pen", N, 17, PEN_MODE_KEEP), *far = open_far("b.pen");
-    PenLoaderSettings s = settings(PEN_ORDER_BLOCK);
+    PenLoaderSettings s = settings(PEN_ORDER_SHUFFLE);
     s.on_bad = PEN_BAD_SUBSTITUTE;
     CHECK(near && far);
     atomic_store(&slow_us, 200);
@@ -284,7 +285,7 @@ TEST(broken_samples_are_replaced_the_same)
 static void fill_facts(PenPack *pack, PenRunFacts *ret)
 {
     PenLoader *l = NULL;
-    PenLoaderSettings s = settings(PEN_ORDER_BLOCK);
+    PenLoaderSettings s = settings(PEN_ORDER_SHUFFLE);
     pen_run_facts_init(ret);
     CHECK_INT(pen_loader_open(pack, &s, &l, NULL), PEN_OK);
     CHECK_INT(pen_run_facts_of(l, ret, NULL), PEN_OK);
@@ -329,7 +330,7 @@ TEST(facts_need_a_place)
     PenError err = {0};
     PenLoader *l = NULL;
     PenPack *far = open_far("a.pen");
-    PenLoaderSettings s = settings(PEN_ORDER_BLOCK);
+    PenLoaderSettings s = settings(PEN_ORDER_SHUFFLE);
     CHECK_INT(pen_loader_open(far, &s, &l, NULL), PEN_OK);
     CHECK_INT(pen_run_facts_of(l, NULL, &err), PEN_E_INVALID);
     CHECK(strstr(err.message, "expected a PenRunFacts, found NULL"));
@@ -370,7 +371,7 @@ TEST(little_memory_is_enough)
 {
     PenPack *far = open_far("a.pen"), *near = NULL;
     PenError err = {0};
-    PenLoaderSettings s = settings(PEN_ORDER_BLOCK);
+    PenLoaderSettings s = settings(PEN_ORDER_SHUFFLE);
     CHECK(far && pen_pack_open(at("a.pen"), &near, &err) == PEN_OK);
     atomic_store(&slow_us, 100);
     s.memory_bytes = 14 << 20;

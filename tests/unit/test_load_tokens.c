@@ -17,7 +17,7 @@ static PenLoaderSettings settings(void)
     s.tokens = 26;
     s.lengths = lengths;
     s.n_lengths = PEN_LEN(lengths);
-    s.drop_last = 0;
+    s.last_batch = PEN_LAST_PAD;
     return s;
 }
 

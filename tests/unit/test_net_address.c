@@ -237,19 +237,19 @@ TEST(names_below_an_address)
     check_join("https://h", "x", "https://h/x");
     check_join("https://h:9/k", "x y?/#ä", "https://h:9/k/x%20y%3F/%23%C3%A4");
     check_join("https://h/k%20/", "%20", "https://h/k%20/%2520");
+    check_join("s3://abc/k", "a?b/c#d", "s3://abc/k/a?b/c#d");
     check_join("s3://abc/k", "",
-               "object name in s3://abc: expected a name that does not begin with "
-               "'/'");
+               "object '' in s3://abc: expected a name that does not begin with '/'; rename the "
+               "object");
     check_join("https://h/k", "/x",
-               "object name in https://h: expected a name that does not begin with "
-               "'/'");
+               "object '/x' in https://h: expected a name that does not begin with '/'; rename "
+               "the object");
     check_join("s3://abc/k", "a/../b",
-               "object name in s3://abc: expected no '.' or '..' between "
-               "slashes");
-    check_join("s3://abc/k", "a?b", "object name in s3://abc: expected no '?' and no '#'");
-    check_join("s3://abc/k", "a\tb",
-               "object name in s3://abc: expected utf-8 without control "
-               "characters");
+               "object 'a/../b' in s3://abc: expected no '.' or '..' between slashes; rename the "
+               "object");
+    check_join("s3://abc/k", "a\t\xff",
+               "object 'a?\?' in s3://abc: expected utf-8 without control characters; rename the "
+               "object");
     char name[1100];
     check_join("s3://abc/k", long_text(name, "", 1023),
                "object name in s3://abc: expected at most 1024 bytes including its prefix, found "

@@ -277,7 +277,7 @@ TEST(the_first_window)
 
 TEST(after_an_outage)
 {
-    World w = {.latency_ns = 110 * SIM_MS, .out_from_s = 10, .out_to_s = 20};
+    World w = {.latency_ns = 110 * SIM_MS, .out_from_s = 10, .out_to_s = 20, .most = 64};
     for (uint64_t seed = 1; seed <= 3; seed++) {
         Reader *x = reader_new(&w, seed, UINT32_MAX);
         simnet_run(x->net, x->began_ns + 19 * SIM_S);
@@ -296,7 +296,7 @@ TEST(after_an_outage)
 /* Nobody waits for a place: nothing is known, and nothing is changed. */
 TEST(little_is_wanted)
 {
-    Reader *x = reader_new(&(World){.latency_ns = 30 * SIM_MS}, 3, 0);
+    Reader *x = reader_new(&(World){.latency_ns = 30 * SIM_MS, .most = 64}, 3, 0);
     x->left = UINT32_MAX;
     for (int i = 0; i < 12; i++)
         want_one(&x->pens[i]);

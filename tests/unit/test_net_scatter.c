@@ -8,6 +8,7 @@
 #include "base/crc32c.h"
 #include "base/rng.h"
 #include "io/remote_source.h"
+#include "net/remote/list.h"
 
 enum { PLACES = 16, GUARD = 64 };
 
@@ -260,6 +261,24 @@ TEST(an_error_that_says_200)
     pen__remote_close(&r);
 }
 
+/* Nobody waits for so many pages, so the limit is checked by itself. */
+TEST(pages_of_a_list_are_limited)
+{
+    PenRemoteSettings s;
+    PenRemote *r = NULL;
+    PenListing *l = NULL;
+    PenError err = {0};
+    pen_remote_settings_init(&s);
+    s.no_sign = 1;
+    CHECK_INT(pen__remote_open("s3://bucket/set", &s, &r, &err), PEN_OK);
+    CHECK_INT(pen__listing_open(r, NULL, &l, &err), PEN_OK);
+    CHECK_INT(pen__listing_count(l, 1000000, &err), PEN_OK);
+    CHECK_INT(pen__listing_count(l, 1000001, &err), PEN_E_LIMIT);
+    CHECK(strstr(err.message, "s3://bucket/set: expected a list of at most 1,000,000 pages"));
+    pen__listing_close(&l);
+    pen__remote_close(&r);
+}
+
 int main(int argc, char **argv)
 {
     TEST_START(argc, argv);
@@ -273,6 +292,7 @@ int main(int argc, char **argv)
     RUN(reads_that_are_tried_again);
     RUN(reads_of_the_end);
     RUN(an_error_that_says_200);
+    RUN(pages_of_a_list_are_limited);
     pen__engine_free(&engine);
     bad_server_stop();
     return TEST_END();

@@ -21,7 +21,7 @@ static PenSamplePlan plan_of(const char *text, PenImageShape shape)
     if (r == PEN_OK)
         r = pen__program_new(&s.fields[0], &image, &p, &err);
     if (r == PEN_OK)
-        r = pen__sample_plan_make(p, &shape, pen__draw_key(3, 4), 5, &plan, &err);
+        r = pen__sample_plan_make(p, &shape, pen__draw_key(3, 4), 4, &plan, &err);
     if (r < 0)
         test__fail(__FILE__, __LINE__, "%s: %s", text, err.message);
     pen__program_free(&p);

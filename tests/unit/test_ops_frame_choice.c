@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which frames of a clip, against the plainest way to say it; and programs of clips. */
 #include "ops/operations/frame_choice.h"
+#include "ops/operations/op.h"
 #include "ops/run/program.h"
 #include "test.h"
 
@@ -14,7 +15,7 @@ static uint32_t some(uint32_t n)
 
 static PenDraw draw_of(uint64_t sample)
 {
-    return pen__draw_start(pen__draw_key(3, 4), sample, "clip", 0);
+    return pen__draw_start(pen__draw_key(3, 4), sample, PEN_DRAW_ID_clip, 0);
 }
 
 /* ---- by number ---- */

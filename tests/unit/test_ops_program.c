@@ -131,7 +131,8 @@ TEST(program_order_of_operations)
           "pipeline: column 1: tensor: a mask must be decoded first: 'decode | tensor'");
     FAILS("decode | decode", &image, "pipeline: column 10: decode is given twice");
     FAILS("decode | center_crop 8 | tensor | hflip", &image,
-          "pipeline: column 35: hflip after tensor: tensor must be the last operation");
+          "pipeline: column 35: hflip after tensor: only repeat, pad_batch, mixup and cutmix can "
+          "follow; move it before tensor");
     FAILS("decode | center_crop 8 | normalize | hflip | tensor f32", &image,
           "pipeline: column 38: hflip after normalize: only random_erasing and tensor can follow; "
           "move it before normalize");

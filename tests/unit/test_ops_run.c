@@ -56,7 +56,7 @@ static PenDraw draw_of(const Case *c, uint32_t i)
     uint32_t occurrence = 0;
     for (uint32_t k = 0; k < i; k++)
         occurrence += f->ops[k].op == f->ops[i].op;
-    return pen__draw_start(c->key, c->sample, f->ops[i].op->name, occurrence);
+    return pen__draw_start(c->key, c->sample, pen__op_work(f->ops[i].op)->draw_id, occurrence);
 }
 
 static float normal(const PenSpecOp *op, uint8_t x, uint32_t channel)
@@ -386,7 +386,7 @@ TEST(run_random_pipelines)
 TEST(run_mask_is_cut_as_its_image)
 {
     for (uint64_t i = 0; i < 30; i++) {
-        Case a = {.shape = {83, 61, 1}, .key = pen__draw_key(1, 2), .sample = i}, b = a;
+        Case a = {.shape = {83, 61, 1, 0}, .key = pen__draw_key(1, 2), .sample = i}, b = a;
         uint8_t *x = NULL, *y = NULL;
         open_case(&a, "decode gray | random_resized_crop 24 nearest | hflip | tensor",
                   PEN_KIND_IMAGE);
@@ -411,7 +411,7 @@ TEST(run_broken_image_is_an_error)
         "decode | center_crop 4000 | random_crop 2",
     };
     for (size_t t = 0; t < PEN_LEN(texts); t++) {
-        Case c = {.shape = {83, 61, 1}, .key = pen__draw_key(1, 2), .sample = 5};
+        Case c = {.shape = {83, 61, 1, 0}, .key = pen__draw_key(1, 2), .sample = 5};
         PenSamplePlan sample_plan;
         PenError err = {0};
         uint8_t dst[24 * 24 * 3];
@@ -502,8 +502,7 @@ static const char *const memory_texts[] = {
     "decode | center_crop 24 | aug_mix alpha=0.01 mixture_width=5 | three_augment",
     "decode | jpeg 1 | resize 30,30 | jpeg 90 | random_adjust_sharpness 0.5 p=1",
     "decode | random_affine 40 translate=0.5,0.5 scale=0.5,2 shear=40 | center_crop 24",
-    "decode gray | random_rotation 90 bilinear | random_perspective p=1 | vflip 1 | "
-    "center_crop 64",
+    "decode gray | random_rotation 90 bilinear | random_perspective p=1 | vflip 1 | center_crop 64",
     "decode | resize 9,30 | pad 5,30,20,4 reflect | random_rotation 90,90 | pad 0,0,10,0 1,2,3",
 };
 

@@ -169,9 +169,9 @@ TEST(spec_missing_twice_and_too_many)
 {
     FAILS("decode | resize", "pipeline: column 10: resize needs size, or min_side and max_side: "
                              "'resize 224,224' or 'resize min_side=800 max_side=1333'");
-    FAILS("decode | resize 8 max_side=9",
-          "pipeline: column 10: resize: size excludes min_side, max_side and to_multiple_of; use "
-          "min_side for the length of the shorter side");
+    FAILS("decode | resize 8 max_side=9", "pipeline: column 10: resize: size excludes min_side, "
+                                          "max_side, to_multiple_of and enlarge; use "
+                                          "min_side for the length of the shorter side");
     FAILS("decode | resize max_side=9 to_multiple_of=10",
           "pipeline: column 10: resize: to_multiple_of: expected at most max_side (9), found 10");
     FAILS("hflip 0.5 p=1", "pipeline: column 11: hflip: p is given twice");

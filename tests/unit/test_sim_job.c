@@ -2,12 +2,13 @@
 /* Simulated jobs: the same numbers each time, no block too often, no memory too much, and what the
  * constants say must come out. */
 #include <math.h>
-#include <stdlib.h>
+
+#include <penstock/loader.h>
+#include <penstock/simulate.h>
 
 #include "test.h"
 
 #include "base/attr.h"
-#include "sim/count.h"
 
 static PenSimSettings small(void)
 {
@@ -22,6 +23,7 @@ static PenSimSettings small(void)
     s.batch = 64;
     s.step_ms = 20;
     s.memory_bytes = 64 << 20;
+    s.shuffle_buffer = 3072;
     return s;
 }
 
@@ -56,80 +58,94 @@ TEST(an_epoch_fetches_each_block_once)
     PenSimSettings s = small();
     PenSimResult r;
     CHECK_INT(pen_simulate(&s, &r, NULL), PEN_OK);
-    CHECK_INT(r.lanes % 8, 0);
+    CHECK_INT(r.shuffle_buffer, 3072);
+    CHECK_INT(r.fetch_unit, PEN_FETCH_BLOCKS);
+    CHECK_INT(r.memory_wanted_bytes, 0);
     CHECK_INT(r.n_blocks, 2500);
     CHECK_INT(r.steps, 78);
     CHECK_INT(r.batches, 8 * 78);
     CHECK_INT(r.is_exact, 1);
-    /* The window asks for what the count from the order says. */
-    CHECK_INT(r.block_requests, r.block_fetches);
-    CHECK(r.amplification > 0.9 && r.amplification < 1.1);
+    /* The ranks request what was counted without time. */
+    CHECK_INT(r.block_requests, r.block_fetches + r.part_fetches);
+    CHECK_INT(r.index_requests, r.index_fetches);
+    CHECK(r.amplification > 0.99 && r.amplification < 1.02);
+    CHECK(r.requests_per_block > 0.99 && r.requests_per_block < 1.4);
     CHECK(r.memory_bytes > 0 && r.memory_bytes <= r.memory_room);
 }
 
-TEST(lanes_that_ranks_share_cost_bytes)
+TEST(the_default_buffer_is_a_gibibyte_of_the_pack)
 {
     PenSimSettings s = small();
     PenSimResult r;
-    s.lanes = 3;
+    s.shuffle_buffer = 0;
     CHECK_INT(pen_simulate(&s, &r, NULL), PEN_OK);
-    CHECK(r.amplification > 4);
-    CHECK(r.memory_bytes <= r.memory_room);
-    CHECK_INT(r.block_requests, r.block_fetches);
+    CHECK_INT(r.shuffle_buffer, s.n_samples); /* all of them */
+    s.sample_bytes = 100000;
+    s.memory_bytes = 512 << 20;
+    CHECK_INT(pen_simulate(&s, &r, NULL), PEN_OK);
+    CHECK_INT(r.shuffle_buffer, 768 * 16); /* 10,737, rounded up to 3 * 2^k blocks */
 }
 
-/* ---- counts ---------------------------------------------------------------------------------- */
+/* ---- memory, and numbers of ranks ------------------------------------------------------------ */
 
-/* All positions, one after the other. */
-static uint64_t count_all(const PenOrder *o, const PenSplit *s, uint32_t each)
+TEST(little_memory_makes_more_requests)
 {
-    uint64_t n_blocks = (o->plan.n - 1) / o->plan.block_samples + 1, n = 0;
-    uint64_t units = (s->world - 1) / each + 1;
-    uint64_t end = pen__split_steps(s) * s->batch * s->world;
-    uint8_t *seen = calloc(n_blocks, units);
-    if (!seen)
-        abort();
-    for (uint64_t p = 0; p < end; p++) {
-        uint64_t block = pen__order_at(o, p) / o->plan.block_samples;
-        uint8_t *at = &seen[block * units + p % s->world / each];
-        n += !*at;
-        *at = 1;
+    PenSimSettings s = small();
+    PenSimResult runs, samples, blocks;
+    s.nodes = s.ranks = 1;
+    s.batch_bytes = 10000;
+    s.memory_bytes = 48 << 20;
+    CHECK_INT(pen_simulate(&s, &runs, NULL), PEN_OK);
+    CHECK_INT(runs.fetch_unit, PEN_FETCH_RUNS);
+    CHECK(runs.requests_per_block > 2 && runs.requests_per_block < 10);
+    CHECK(runs.amplification < 1.1);
+    CHECK(runs.part_fetches > runs.block_fetches && runs.index_fetches > 0);
+    CHECK_INT(runs.block_requests, runs.block_fetches + runs.part_fetches);
+    s.memory_bytes = 12 << 20;
+    CHECK_INT(pen_simulate(&s, &samples, NULL), PEN_OK);
+    CHECK(samples.requests_per_block > runs.requests_per_block);
+    CHECK(samples.memory_bytes <= samples.memory_room);
+    /* What it says avoids that. */
+    s.memory_bytes = runs.memory_wanted_bytes;
+    CHECK_INT(pen_simulate(&s, &blocks, NULL), PEN_OK);
+    CHECK_INT(blocks.fetch_unit, PEN_FETCH_BLOCKS);
+    CHECK_INT(blocks.memory_wanted_bytes, 0);
+    CHECK(blocks.requests_per_block < 1.4);
+    CHECK_INT(samples.memory_wanted_bytes, runs.memory_wanted_bytes);
+    s.memory_bytes = runs.memory_wanted_bytes / 10 * 8;
+    CHECK_INT(pen_simulate(&s, &runs, NULL), PEN_OK);
+    CHECK_INT(runs.fetch_unit, PEN_FETCH_RUNS);
+}
+
+TEST(much_memory_makes_no_more_requests)
+{
+    PenSimSettings s = small();
+    PenSimResult r;
+    s.nodes = s.ranks = 1;
+    s.n_samples = 200000;
+    s.memory_bytes = UINT64_C(1) << 30; /* twice as much as the schedule looks ahead */
+    CHECK_INT(pen_simulate(&s, &r, NULL), PEN_OK);
+    CHECK_INT(r.fetch_unit, PEN_FETCH_BLOCKS);
+    CHECK(r.requests_per_block < 1.1);
+}
+
+TEST(any_number_of_ranks_reads_about_as_much)
+{
+    static const uint32_t worlds[] = {2, 3, 5, 7, 24, 25, 48};
+    PenSimSettings s = small();
+    PenSimResult r;
+    s.ranks = 1;
+    s.memory_bytes = 192 << 20;
+    s.effort = 1;
+    s.seconds = 1;
+    for (size_t i = 0; i < PEN_LEN(worlds); i++) {
+        s.nodes = worlds[i];
+        CHECK_INT(pen_simulate(&s, &r, NULL), PEN_OK);
+        CHECK_INT(r.fetch_unit, PEN_FETCH_BLOCKS);
+        CHECK(r.is_exact);
+        CHECK(r.amplification < (192 / 2 % s.nodes ? 1.1 : 1.02));
+        CHECK(r.requests_per_block < (192 / 2 % s.nodes ? 2.5 : 1.5));
     }
-    free(seen);
-    return n;
-}
-
-static void check_count(uint64_t n, uint32_t k, uint32_t lanes, uint32_t window, uint32_t world,
-                        uint32_t each, uint32_t batch)
-{
-    PenOrderPlan plan = {.kind = PEN_ORDER_BLOCK,
-                         .n = n,
-                         .seed = 7,
-                         .block_samples = k,
-                         .lanes = lanes,
-                         .window = window};
-    PenSplit split = {.n = n, .batch = batch, .world = world, .drop_last = true};
-    PenOrder order;
-    PenSimCount count;
-    CHECK_INT(pen__order_init(&order, &plan, 3, NULL), PEN_OK);
-    CHECK_INT(pen__sim_count(&order, &split, each, &count, NULL), PEN_OK);
-    CHECK(count.is_exact);
-    CHECK_INT((uint64_t)count.fetches, count_all(&order, &split, each));
-}
-
-TEST(counts_are_those_of_a_full_walk)
-{
-    static const uint64_t sizes[] = {1000, 4096, 9973, 30011};
-    static const uint32_t lanes[] = {1, 4, 8, 24, 48}, windows[] = {1, 2, 9};
-    for (size_t i = 0; i < PEN_LEN(sizes); i++)
-        for (size_t j = 0; j < PEN_LEN(lanes); j++)
-            for (size_t k = 0; k < PEN_LEN(windows); k++) {
-                check_count(sizes[i], 16, lanes[j], windows[k], 8, 1, 20);
-                check_count(sizes[i], 16, lanes[j], windows[k], 8, 4, 64);
-                check_count(sizes[i], 7, lanes[j], windows[k], 4, 2, 30);
-                check_count(sizes[i], 32, lanes[j], windows[k], 3, 1, 100);
-                CHECK_OK_SO_FAR();
-            }
 }
 
 /* ---- what the constants say ------------------------------------------------------------------ */
@@ -139,6 +155,7 @@ static PenSimSettings bare(void)
 {
     PenSimSettings s = small();
     s.nodes = s.ranks = 1;
+    s.memory_bytes = 256 << 20;
     s.step_ms = 0.01;
     s.latency_ms = s.latency_p99_ms = 100;
     s.connection_bytes_per_s = s.node_bytes_per_s = 0;
@@ -153,17 +170,21 @@ TEST(latency_and_requests_at_once_bound_the_rate)
     PenSimResult r;
     s.in_flight = 8;
     CHECK_INT(pen_simulate(&s, &r, NULL), PEN_OK);
-    CHECK(near(r.samples_per_s, 8 * 16 / 0.1, 0.05));
+    /* Of the first blocks single samples are requested. */
+    CHECK(near(r.samples_per_s, 8 * 16 / 0.1, 0.1));
     CHECK_INT(r.hedges, 0);
-    /* Manifest, index, and 64 samples of some 60 blocks, 8 at a time. */
-    CHECK(r.first_batch_p50_s > 0.5 && r.first_batch_p50_s < 1.3);
+    /* Manifest, index of the shard, and 64 samples of some 60 blocks and their indexes, 8 at a
+     * time. */
+    CHECK(r.first_batch_p50_s > 1 && r.first_batch_p50_s < 2.3);
 }
 
 TEST(the_start_is_requests_that_follow_each_other)
 {
     PenSimSettings s = bare();
     PenSimResult r;
-    s.batch = 8; /* of no more blocks than are asked for at once in the beginning */
+    s.batch = 8;         /* of no more blocks than are asked for at once in the beginning */
+    s.block_samples = 1; /* which are read entirely */
+    s.shuffle_buffer = 96;
     s.connect_ms = 0;
     CHECK_INT(pen_simulate(&s, &r, NULL), PEN_OK);
     CHECK(near(r.first_batch_p50_s, 0.3, 0.01)); /* manifest, index, blocks */
@@ -185,7 +206,7 @@ TEST(hedged_requests_cost_money)
     s.seconds = 36000;
     CHECK_INT(pen_simulate(&s, &r, NULL), PEN_OK);
     CHECK(r.hedges > 20);
-    CHECK_INT(r.retries, 0);
+    CHECK(r.retries < r.hedges / 5);
     CHECK(near(r.requests_per_epoch, (double)r.requests, 0.001));
     CHECK(near(r.dollars_per_epoch, r.requests_per_epoch * r.dollars_per_million / 1e6, 1e-9));
 }
@@ -197,7 +218,7 @@ TEST(bandwidth_bounds_the_rate)
     s.latency_p99_ms = 200; /* or all begin and end at once, and nothing comes in between */
     s.node_bytes_per_s = 4000000;
     CHECK_INT(pen_simulate(&s, &r, NULL), PEN_OK);
-    CHECK(near(r.samples_per_s, 400, 0.05));
+    CHECK(near(r.samples_per_s, 400, 0.1)); /* indexes of blocks are bytes, too */
     CHECK(near(r.node_bytes_per_s, 4e6, 0.05));
     CHECK(r.node_peak_bytes_per_s <= 4.001e6);
     s.node_bytes_per_s = 0;
@@ -224,7 +245,7 @@ TEST(decoding_and_steps_bound_the_rate)
     s.step_ms = 128;
     CHECK_INT(pen_simulate(&s, &r, NULL), PEN_OK);
     CHECK(near(r.samples_per_s, 500, 0.001));
-    CHECK(r.stall_share < 0.001 && r.longest_stall_s < 0.01);
+    CHECK(r.stall_share < 0.002 && r.longest_stall_s < 0.1);
 }
 
 TEST(a_prefix_takes_so_many_and_no_more)
@@ -237,7 +258,7 @@ TEST(a_prefix_takes_so_many_and_no_more)
     CHECK_INT(pen_simulate(&s, &r, NULL), PEN_OK);
     CHECK(r.throttles > 0);
     CHECK(r.prefix_peak_per_s > 20);
-    CHECK(r.samples_per_s < 1.5 * 20 * 16); /* some were here before */
+    CHECK(r.samples_per_s < 2.0 * 20 * 16); /* some were here before */
     CHECK(r.stall_share > 0.5);
     uint64_t throttles = r.throttles;
     s.prefix_per_s = 5500;
@@ -252,13 +273,15 @@ TEST(a_cache_is_of_use_in_the_second_epoch)
     s.nodes = 1;
     s.cache_bytes = UINT64_C(1) << 40;
     CHECK_INT(pen_simulate(&s, &r, NULL), PEN_OK);
-    CHECK_INT(r.hits, 0);
+    CHECK_INT(r.block_requests, 2496); /* each is fetched once, and no index alone */
+    CHECK_INT(r.index_requests, 0);
+    CHECK_INT(r.part_fetches, 0);
     CHECK(r.second_epoch < 0.06);
     s.epoch = 1;
     CHECK_INT(pen_simulate(&s, &r, NULL), PEN_OK);
-    CHECK_INT(r.block_requests, 0);
-    CHECK(r.hits >= 2496);
-    CHECK_INT((int64_t)r.requests_per_epoch, s.ranks); /* the manifest */
+    CHECK(r.block_requests <= 8); /* some of the last 4 blocks, which were in no full batch */
+    CHECK(r.hits >= 2488);
+    CHECK(r.requests_per_epoch < s.ranks + 20); /* the manifest */
     s.cache_bytes = s.n_samples * s.sample_bytes / 2;
     CHECK_INT(pen_simulate(&s, &r, NULL), PEN_OK);
     CHECK(near(r.requests_per_epoch, (double)r.requests, 0.1));
@@ -266,7 +289,7 @@ TEST(a_cache_is_of_use_in_the_second_epoch)
     CHECK(near(r.second_epoch, 0.5, 0.1));
 }
 
-TEST(sticky_lanes_keep_a_cache_useful)
+TEST(sticky_ranks_keep_a_cache_useful)
 {
     PenSimSettings s = small();
     PenSimResult r;
@@ -403,14 +426,14 @@ TEST(little_effort_is_fewer_nodes_then_fewer_seconds)
     CHECK(some.followed >= 4 && some.followed < 20);
     CHECK(some.seconds == 5);
     /* They stand for the others. */
-    CHECK(near(some.samples_per_s, all.samples_per_s, 0.02));
+    CHECK(near(some.samples_per_s, all.samples_per_s, 0.03));
     CHECK(near(some.first_batch_p50_s, all.first_batch_p50_s, 0.1));
     CHECK(near(some.node_bytes_per_s, all.node_bytes_per_s, 0.05));
     CHECK(near(some.prefix_per_s, all.prefix_per_s, 0.05));
     CHECK(near(some.prefix_peak_per_s, all.prefix_peak_per_s, 0.3));
     CHECK(near(some.manifest_peak_per_s, all.manifest_peak_per_s, 0.01));
     CHECK(near(some.requests_per_epoch, all.requests_per_epoch, 0.02));
-    CHECK_INT(some.block_fetches, all.block_fetches);
+    CHECK(near((double)some.block_fetches, (double)all.block_fetches, 0.01));
     s.effort = 0.05;
     CHECK_INT(pen_simulate(&s, &few, NULL), PEN_OK);
     CHECK_INT(few.followed, 4);
@@ -422,8 +445,10 @@ int main(int argc, char **argv)
     TEST_START(argc, argv);
     RUN(the_same_seed_gives_the_same_numbers);
     RUN(an_epoch_fetches_each_block_once);
-    RUN(lanes_that_ranks_share_cost_bytes);
-    RUN(counts_are_those_of_a_full_walk);
+    RUN(the_default_buffer_is_a_gibibyte_of_the_pack);
+    RUN(little_memory_makes_more_requests);
+    RUN(much_memory_makes_no_more_requests);
+    RUN(any_number_of_ranks_reads_about_as_much);
     RUN(latency_and_requests_at_once_bound_the_rate);
     RUN(the_start_is_requests_that_follow_each_other);
     RUN(hedged_requests_cost_money);
@@ -431,7 +456,7 @@ int main(int argc, char **argv)
     RUN(decoding_and_steps_bound_the_rate);
     RUN(a_prefix_takes_so_many_and_no_more);
     RUN(a_cache_is_of_use_in_the_second_epoch);
-    RUN(sticky_lanes_keep_a_cache_useful);
+    RUN(sticky_ranks_keep_a_cache_useful);
     RUN(settings_that_make_no_sense_are_refused);
     RUN(it_can_be_stopped);
     RUN(progress_has_the_time_that_is_simulated);

@@ -163,7 +163,8 @@ TEST(whatever_it_does_is_an_error)
         double seconds = wrong[i].seconds;
         PenError err = {0};
         int r = play_mode(wrong[i].mode, (uint64_t)((seconds > 0 ? seconds : 60) * 1e9), &err);
-        if (r != PEN_E_DECODE || err.status != r || !strstr(err.message, wrong[i].message))
+        int expected = seconds > 0 ? PEN_E_DECODE_TIMEOUT : PEN_E_DECODE;
+        if (r != expected || err.status != r || !strstr(err.message, wrong[i].message))
             test__fail(__FILE__, __LINE__, "%s: status %d, %s", wrong[i].mode, r, err.message);
         CHECK_OK_SO_FAR();
     }
@@ -181,7 +182,7 @@ TEST(a_process_that_does_not_read)
     CHECK(data);
     CHECK_INT(open_mode("deaf", SECOND, &small, &d, &err), PEN_OK);
     PenCodedPacket p = {.struct_size = sizeof p, .data = data, .bytes = BYTES};
-    CHECK_INT(pen__child_plugin.send(d, &p, &err), PEN_E_DECODE);
+    CHECK_INT(pen__child_plugin.send(d, &p, &err), PEN_E_DECODE_TIMEOUT);
     CHECK(strstr(err.message, "within 1 s"));
     pen__child_plugin.close(d);
     free(data);

@@ -248,7 +248,7 @@ TEST(decoding_has_a_time_limit)
     pen__sys = &pen__sys_real;
     pen__video_decoder_free(&d);
     CHECK_INT(two, PEN_OK);
-    CHECK_INT(three, PEN_E_DECODE);
+    CHECK_INT(three, PEN_E_DECODE_TIMEOUT);
     CHECK(strstr(err.message, "expected the frames of a sample to be decoded within 600 s"));
 }
 

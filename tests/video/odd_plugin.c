@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A plug-in whose pictures are gray, and that crashes on HEVC, takes all memory for VP9 and prints
- * for MPEG-4. For tests/python/test_video_process.py. */
+ * for MPEG-4. With HANGS, it hangs on HEVC. For tests/python/test_video_process.py. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <penstock/video.h>
 
@@ -56,6 +57,10 @@ static int send_packet(PenVideoDecoder *decoder, const PenCodedPacket *packet, P
     Odd *d = odd_of(decoder);
     d->has_picture = packet->flags & PEN_VIDEO_WANTED;
     d->picture.time = packet->time;
+#ifdef HANGS
+    while (d->codec == PEN_VIDEO_HEVC)
+        sleep(1);
+#endif
     if (d->codec == PEN_VIDEO_HEVC)
         abort();
     if (d->codec == PEN_VIDEO_MPEG4) {

@@ -147,7 +147,7 @@ class Stage:
         for name, options in VIDEOS.items():
             run("ffmpeg", "-nostdin", "-loglevel", "error", "-f", "lavfi", "-i",
                 "testsrc2=s=320x240:r=25", "-frames:v", str(FRAMES), *options, self.videos / name)
-        run(*self.python, "-m", "penstock", "pack", self.videos, "--mode", "keep", "-o", self.pack,
+        run(*self.python, "-m", "penstock", "pack", self.videos, "--video", "keep", "-o", self.pack,
             env=self.environment())
 
     def environment(self, **more):

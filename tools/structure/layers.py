@@ -53,8 +53,8 @@ LAYERS = (
     ),
     (
         ("load", "the loader: order of samples, prefetching, decoding threads, batches", (
-            ("epoch", "diagnosis"), ("mix",), ("plan",), (".",), ("prefetch",), ("read",),
-            ("decode",), ("engine.*",), ("delivery.*", "figures.*"), ("status",),
+            ("epoch", "diagnosis", "remote"), ("fields", "mix"), ("plan",), (".",), ("prefetch",),
+            ("read",), ("decode",), ("engine.*",), ("delivery.*", "figures.*"), ("status",),
             ("loader.*",), ("measure",),
         )),
         ("ingest", "making packs: sources, plan, preparing images, the job", (

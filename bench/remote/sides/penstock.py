@@ -57,8 +57,9 @@ def opened(task, penstock):
 
 def loading(task, penstock, pack):
     return penstock.Loader(
-        pack, task["batch"], pipeline=PIPELINE.format(size=task["size"]), order="block", threads=1,
-        output=task["output"], memory=task["memory"], return_info=True, drop_last=False)
+        pack, task["batch"], pipeline=PIPELINE.format(size=task["size"]), shuffle=True,
+        shuffle_buffer=task["shuffle_buffer"], threads=1, output=task["output"],
+        memory=task["memory"], return_info=True, drop_last=False)
 
 
 class Watch:
@@ -111,7 +112,7 @@ def make_ready(task):
     penstock = package(task)
     pack = opened(task, penstock)
     if "cache" in task:
-        with penstock.Loader(pack, task["batch"], pipeline={"label": "tensor i64"}, order="block",
+        with penstock.Loader(pack, task["batch"], pipeline={"label": "tensor i64"}, order="shuffle",
                              output="numpy", threads=1) as loader:
             for _ in loader:
                 pass

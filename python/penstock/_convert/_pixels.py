@@ -29,9 +29,7 @@ def numpy() -> Any:
     try:
         import numpy as np
     except ImportError:
-        raise UnsupportedError(
-            "arrays and pixels need NumPy: pip install 'penstock[numpy]'"
-        ) from None
+        raise UnsupportedError("arrays and pixels need NumPy: pip install numpy") from None
     return np
 
 

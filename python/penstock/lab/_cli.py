@@ -114,4 +114,4 @@ def main(words: list[str] | None = None) -> int:
         return fail(f"{named}{error.strerror or error}", 1)
     except ModuleNotFoundError as error:
         return fail(f"needs the Python package {error.name}, which is not installed. "
-                    "Run: pip install 'penstock[lab]'", 1)
+                    "Run: pip install matplotlib numpy pillow", 1)

@@ -11,7 +11,7 @@ import time
 from collections.abc import Sequence
 from typing import NoReturn
 
-from .. import _store_options
+from .. import _core, _store_options
 from .._error import AccessError, BusyError, Error, InvalidError, NotFoundError
 from .._remote import StorageOptions
 from . import _dataset
@@ -109,6 +109,16 @@ def _print(out: str, done: Indexed, seconds: float, as_json: bool) -> None:
         print(f"left out: {', '.join(done.left_out)}", file=sys.stderr)
 
 
+def _warn_of_decoder(out: str) -> None:
+    from .. import _video  # noqa: F401: finds the decoder
+
+    try:
+        _core.video_check()
+    except Error as error:
+        print(f"penstock: warning: {out}: its videos cannot be loaded here: {error}",
+              file=sys.stderr)
+
+
 def run(words: Sequence[str]) -> int:
     """The exit code. `words` starts with the name of the command."""
     args = _parser().parse_args(words[1:])
@@ -130,6 +140,7 @@ def run(words: Sequence[str]) -> int:
     if is_terminal:
         sys.stderr.write("\r\x1b[K")
     _print(args.out, done, time.monotonic() - start, args.json)
+    _warn_of_decoder(args.out)
     if args.dataset.startswith("s3://"):
         print(f"try: penstock verify {args.out} --root {args.dataset}", file=sys.stderr)
     return 0

@@ -134,7 +134,7 @@ def index(
     starts: dict[str, int] = {}
     for episode in found.episodes:
         starts[episode.data] = min(starts.get(episode.data, episode.first), episode.first)
-    rows = Rows(place, found.numbers, starts)
+    rows = Rows(place, found.numbers, starts, found.fps)
     done = Indexed(0, 0, tuple(found.left_out), len(found.episodes))
     with Writer(out, schema, in_place=True, block_samples=k, wait=wait, work=work,
                 storage_options=storage_options) as writer:

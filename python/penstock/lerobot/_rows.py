@@ -15,6 +15,7 @@ from ._dataset import Episode, Feature
 from ._place import Place
 
 _DTYPES = {"f32": "float32", "f64": "float64", "i64": "int64"}
+TOLERANCE_S = 1e-4  # LeRobot's
 _CHECKED = ("index", "episode_index", "timestamp")
 
 
@@ -22,12 +23,15 @@ class Rows:
     """Reads episodes. Those of one file are to be read one after another: the file and the row
     groups that were used last stay in memory."""
 
-    def __init__(self, place: Place, features: Sequence[Feature], starts: dict[str, int]) -> None:
+    def __init__(
+        self, place: Place, features: Sequence[Feature], starts: dict[str, int], fps: float
+    ) -> None:
         """starts: the number of the first frame of each file"""
         self._place = place
         self._features = list(features)
         self._columns = list(dict.fromkeys([*(f.name for f in features), *_CHECKED]))
         self._starts = starts
+        self._fps = fps
         self._path = ""
         self._file: Any = None
         self._ends: list[int] = []  # of the row groups
@@ -70,13 +74,29 @@ class Rows:
             if episode.data != self._path:
                 self._open(episode.data)
             table = self._slice(episode.first - self._starts[episode.data], episode.length)
-            self._check(table, episode)
+            self._check_numbers(table, episode)
             found = {f.name: self._values(table.column(f.name), f) for f in self._features}
             found["timestamp"] = self._values(
                 table.column("timestamp"), Feature("timestamp", "f64", ()))
+        self._check_times(found["timestamp"], episode)
         return found
 
-    def _check(self, table: Any, episode: Episode) -> None:
+    def _check_times(self, times: Any, episode: Episode) -> None:
+        """Windows count frames, so each must follow the one before after 1/fps."""
+        import numpy as np
+
+        steps = np.diff(times)
+        rounding = np.spacing(np.abs(times[1:]).astype(np.float32))  # datasets have 32-bit floats
+        wrong = ~(np.abs(steps - 1 / self._fps) <= TOLERANCE_S + rounding)  # also NaN
+        if wrong.any():
+            i = int(wrong.argmax())
+            raise InvalidError(
+                f"{self._path}: episode {episode.number}: expected timestamps that are "
+                f"1/{self._fps:g} s apart, found {times[i]:.6g} s and {times[i + 1]:.6g} s of "
+                f"frames {i} and {i + 1}; correct fps in meta/info.json, or the timestamps"
+            )
+
+    def _check_numbers(self, table: Any, episode: Episode) -> None:
         import numpy as np
 
         index = self._values(table.column("index"), Feature("index", "i64", ()))

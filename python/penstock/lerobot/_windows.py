@@ -8,8 +8,7 @@ from collections.abc import Mapping, Sequence
 from .. import _check
 from .._error import InvalidError
 from .._pack import Pack
-
-_TOLERANCE_S = 1e-4  # LeRobot's
+from ._rows import TOLERANCE_S
 
 
 def _frames(name: str, deltas: object, fps: float) -> list[int]:
@@ -19,7 +18,7 @@ def _frames(name: str, deltas: object, fps: float) -> list[int]:
     found = []
     for delta in deltas:
         frames = _check.real(f"{name}: delta", delta, -1e6, 1e6, " s") * fps
-        if abs(frames - round(frames)) > _TOLERANCE_S * fps:
+        if abs(frames - round(frames)) > TOLERANCE_S * fps:
             raise InvalidError(f"{name}: expected multiples of 1/{fps:g} s, found {delta} s")
         found.append(round(frames))
     if not found:
@@ -47,6 +46,21 @@ def _rate(pack: Pack) -> float:
     return float(rates.pop())
 
 
+_SIZED = {"resize", "center_crop", "random_crop", "random_resized_crop"}
+
+
+def _stored_size(pack: Pack, name: str, after: str) -> str:
+    """The operation that tells a Loader that all videos of a camera have one size, if they do and
+    none of the operations `after` sets it."""
+    if _SIZED.intersection(op.split()[0] for op in after.split("|") if op.strip()):
+        return ""
+    sizes = {(int(w), int(h)) for w, h in pack.column(name, "size")}
+    if len(sizes) != 1:
+        return ""
+    ((w, h),) = sizes
+    return f" | resize {h},{w}"
+
+
 def windows(
     pack: Pack, delta_timestamps: Mapping[str, Sequence[float]], images: str = ""
 ) -> dict[str, str]:
@@ -55,7 +69,8 @@ def windows(
     pack              a pack of penstock.lerobot.index
     delta_timestamps  a dict of field name to seconds from the frame, as in LeRobotDataset. They
                       rise in equal steps: [-0.1, 0] or [i / 30 for i in range(50)]
-    images            further operations of all cameras: "resize 224 | tensor f32 ntchw"
+    images            further operations of all cameras: "resize 224 | tensor f32 ntchw"; without
+                      a resize or a crop, the images of a camera keep the size of its videos
 
     The loader returns a window for each of these fields, and NAME_mask, which is the inverse of
     LeRobot's NAME_is_pad.
@@ -74,7 +89,7 @@ def windows(
             )
         n, step, first = _series(name, _frames(name, deltas, fps))
         if field.type == "clip":
-            clip = f"decode | clip {n} {step} at={first}"
+            clip = f"decode | clip {n} {step} at={first}{_stored_size(pack, name, after)}"
             pipeline[name] = f"{clip} | {after}" if after else clip
         else:
             pipeline[name] = f"ragged {n} at={first} stride={step}"

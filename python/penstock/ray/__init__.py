@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packing on a Ray cluster. Needs Ray: pip install 'penstock[ray]'
+"""Packing on a Ray cluster. Needs Ray: pip install 'ray[data]'
 
     import penstock.ray
 

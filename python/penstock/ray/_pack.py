@@ -36,7 +36,7 @@ def need_ray() -> Any:
         import ray
     except ImportError as error:
         raise ImportError(
-            "packing on Ray needs the package ray; install it with: pip install 'penstock[ray]'"
+            "packing on Ray needs the package ray; install it with: pip install 'ray[data]'"
         ) from error
     return ray
 
@@ -269,15 +269,17 @@ def _word(value: object) -> str:
 
 
 def program_options(given: Mapping[str, object], names: Collection[str]) -> tuple[str, ...]:
-    """Arguments of Python as those of the program: no_index=True becomes --no-index."""
+    """Arguments of Python as those of the program: no_index=True becomes --no-index, and a list
+    gives the option several times."""
     words: list[str] = []
     for name in names:
         value = given.get(name)
         if value is None or value is False:
             continue
-        words.append("--" + name.replace("_", "-"))
-        if value is not True:
-            words.append(_word(value))
+        for one in value if isinstance(value, (list, tuple)) else (value,):
+            words.append("--" + name.replace("_", "-"))
+            if one is not True:
+                words.append(_word(one))
     return tuple(words)
 
 

@@ -55,6 +55,7 @@ _NAMES = {
     "INVALID": -1, "NO_MEMORY": -2, "NOT_FOUND": -3, "ACCESS": -4, "IO": -5, "TIMEOUT": -6,
     "FORMAT": -7, "CORRUPT": -8, "DECODE": -9, "UNSUPPORTED": -10, "EXISTS": -11, "BUSY": -12,
     "LIMIT": -13, "CANCELLED": -14, "CLOSED": -15, "CHANGED": -16,
+    "DECODE_TIMEOUT": -17,
 }
 _KINDS = {f"E_{name}": _error.KINDS[status] for name, status in _NAMES.items()}
 

@@ -23,7 +23,7 @@ try:
     from ray.data.block import BlockAccessor
 except ImportError as error:
     raise ImportError(
-        "PackSink needs Ray Data; install it with: pip install 'penstock[ray]'"
+        "PackSink needs Ray Data; install it with: pip install 'ray[data]'"
     ) from error
 
 if TYPE_CHECKING:

@@ -74,6 +74,24 @@ static int open_carry(PenJob *job, PenError *reterr)
     return r;
 }
 
+/* A run without a task would drop what tasks have completed. */
+static int check_complete(const PenJob *job, const char *task, PenError *reterr)
+{
+    PenTaskDone done;
+    const char *out = job->settings->out;
+    char *folder = pen__work_path(job->home, task);
+    int r =
+        folder ? pen__task_done_load(folder, &done, reterr) : pen__fail_memory(reterr, WHERE, out);
+    pen__free(folder);
+    if (r != 1)
+        return r == PEN_E_CORRUPT ? PEN_OK : r; /* a damaged record is no loss */
+    return pen__fail(
+        reterr, PEN_E_INVALID, WHERE,
+        "%.300s: %s is complete and would be lost; run the others with --task and then "
+        "'penstock finalise %.300s', or discard it with 'penstock gc --abandon %.300s'",
+        out, task, out, out);
+}
+
 /* All tasks have to be of the same number, or they could never be joined. */
 static int check_tasks(const PenJob *job, PenError *reterr)
 {
@@ -81,12 +99,17 @@ static int check_tasks(const PenJob *job, PenError *reterr)
     PenNames names = {0};
     uint32_t task, n_tasks;
     int r = pen__tasks_list(job->shared, job->home, &names, reterr);
-    for (uint64_t i = 0; i < names.n && r == PEN_OK; i++)
-        if (pen__work_task(names.names[i], &task, &n_tasks) && n_tasks != s->n_tasks)
-            r = pen__fail(reterr, PEN_E_INVALID, WHERE,
-                          "%.300s: task %u of %u: the tasks run so far are of %u; use that number, "
-                          "or run 'penstock gc --abandon %.300s' and start again",
-                          s->out, s->task, s->n_tasks, n_tasks, s->out);
+    for (uint64_t i = 0; i < names.n && r == PEN_OK; i++) {
+        if (!pen__work_task(names.names[i], &task, &n_tasks) || n_tasks == s->n_tasks)
+            continue;
+        r = !s->n_tasks
+                ? check_complete(job, names.names[i], reterr)
+                : pen__fail(
+                      reterr, PEN_E_INVALID, WHERE,
+                      "%.300s: task %u of %u: the tasks run so far are of %u; use that number, "
+                      "or run 'penstock gc --abandon %.300s' and start again",
+                      s->out, s->task, s->n_tasks, n_tasks, s->out);
+    }
     pen__names_free(&names);
     return r;
 }
@@ -102,16 +125,15 @@ static int open_folder(PenJob *job, int plan_only, PenError *reterr)
     const PenIngestSettings *s = job->settings;
     char name[PEN_TASK_NAME_BYTES];
     snprintf(name, sizeof name, "%s", plan_only ? PEN_WORK_TASKS : "run");
-    if (s->n_tasks) {
-        int r = check_tasks(job, reterr);
-        if (r < 0)
-            return r;
+    int r = s->n_tasks || !plan_only ? check_tasks(job, reterr) : PEN_OK;
+    if (r < 0)
+        return r;
+    if (s->n_tasks)
         pen__work_task_name(s->task, s->n_tasks, name);
-    }
     job->folder = pen__work_path(job->home, name);
     if (!job->folder)
         return pen__fail_memory(reterr, WHERE, s->out);
-    int r = pen__inner_make(job->folder, pen__inner_root(job->folder), reterr);
+    r = pen__inner_make(job->folder, pen__inner_root(job->folder), reterr);
     if (r == PEN_OK && s->n_tasks)
         r = pen__lock_in_time(&job->wait, lock_task, job, reterr);
     return r;
@@ -184,13 +206,25 @@ static int find_part(PenJob *job, PenError *reterr)
     return r < 0 ? r : pen__tasks_open(s, &job->shared, reterr);
 }
 
+/* A task that is run again after the pack was finalised has nothing to do: PEN_END. Its sources may
+ * be gone, so they are not compared. */
+static int find_complete(PenJob *job, PenError *reterr)
+{
+    int r = pen__store_has(job->store, PEN_MANIFEST_NAME, reterr);
+    if (r == 1)
+        r = pen__pack_open_store(job->store, &job->base, reterr);
+    return r == PEN_OK && job->base ? PEN_END : r;
+}
+
 static int open_place(PenJob *job, int plan_only, PenError *reterr)
 {
     const PenIngestSettings *s = job->settings;
     int r = pen__store_open(s->out, s->remote, &job->store, reterr);
     if (r == PEN_OK)
         r = pen__store_check_kind(job->store, reterr);
-    if (r < 0)
+    if (r == PEN_OK && s->n_tasks && !plan_only && !s->append && !s->in_place)
+        r = find_complete(job, reterr);
+    if (r != PEN_OK)
         return r;
     if (pen__store_remote(job->store) && (s->n_tasks || plan_only))
         r = find_part(job, reterr);
@@ -259,11 +293,8 @@ int pen__job_open(PenJob *job, const PenIngestSettings *settings, PenIngestResul
         r = open_folder(job, plan_only, reterr);
     if (r == PEN_OK)
         r = pen__plan_schema(job->plan, &job->schema, reterr);
-    if (r == PEN_OK) {
-        const char *text = pen__plan_info(job->plan)->settings;
-        job->prepare.keep_videos = pen__settings_text_keeps_videos(text);
+    if (r == PEN_OK)
         job->prepare.folder = job->folder;
-    }
     if (r == PEN_OK && settings->in_place)
         r = check_in_place(job, reterr);
     if (r == PEN_OK) {

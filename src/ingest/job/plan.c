@@ -47,6 +47,13 @@ static int sources_text(const PenIngestSettings *s, PenBuf *out)
         char kind[] = {'k', 'i', 'n', 'd', ' ', (char)('0' + s->kind), '\n'};
         r = pen__buf_add(out, kind, sizeof kind);
     }
+    for (uint32_t i = 0; i < s->n_exclude && r == PEN_OK; i++) {
+        r = pen__buf_add(out, "exclude ", 8);
+        if (r == PEN_OK)
+            r = pen__buf_add(out, s->exclude[i], strlen(s->exclude[i]));
+        if (r == PEN_OK)
+            r = pen__buf_add(out, "\n", 1);
+    }
     if (r == PEN_OK && s->classes_from) {
         r = pen__buf_add(out, "classes from ", 13);
         if (r == PEN_OK)
@@ -110,8 +117,6 @@ static int make_plan(PenJob *job, const char *path, const char *text, PenError *
     const PenManifest *base = job->base ? pen__pack_manifest(job->base) : NULL;
     PenPack *classes = NULL;
     PenKeySet known = {.pack = NULL};
-    char videos[PEN_SETTINGS_TEXT_BYTES];
-    pen__settings_text_videos(s->gop, text, videos);
     int r = pen__settings_report(job->settings,
                                  (PenIngestProgress){.stage = "list", .bad = job->bad.n}, reterr);
     if (r == PEN_OK && job->base)
@@ -121,7 +126,6 @@ static int make_plan(PenJob *job, const char *path, const char *text, PenError *
     if (r == PEN_OK) {
         PenPlanRequest request = {.settings = s,
                                   .settings_text = text,
-                                  .video_text = s->keep_videos ? videos : NULL,
                                   .base = job->base ? pen_pack_info(job->base) : NULL,
                                   .has_entries = base && base->schema.has_entries,
                                   .makes_entries = pen__settings_entries(s),
@@ -130,7 +134,8 @@ static int make_plan(PenJob *job, const char *path, const char *text, PenError *
                                   .known = job->base ? key_known : NULL,
                                   .known_ctx = &known,
                                   .places = job->places,
-                                  .summaries = job->summaries.folder ? &job->summaries : NULL};
+                                  .summaries = job->summaries.folder ? &job->summaries : NULL,
+                                  .ret_ignored = &job->result->n_ignored};
         r = store_sources(job, reterr);
         if (r == PEN_OK)
             r = pen__plan_make(&request, path, reterr);
@@ -152,32 +157,10 @@ static int has_begun(const PenJob *job, PenError *reterr)
     return r ? r : pen__work_has_tasks(job->home, reterr);
 }
 
-/* Are the inputs of the plan videos? 1 yes, 0 no. */
-static int is_of_videos(const PenPlan *plan, PenError *reterr)
+/* Was the plan made with these settings? */
+static bool has_settings(const PenJob *job, const char *text)
 {
-    PenItem item;
-    PenBuf scratch = {0};
-    int r = pen__plan_info(plan)->n_items ? pen__plan_item(plan, 0, &item, &scratch, reterr) : 0;
-    bool is_video = false;
-    for (uint32_t f = 0; pen__plan_info(plan)->n_items && r == PEN_OK && f < item.n_parts; f++)
-        is_video |= item.parts[f].kind == PEN_PART_VIDEO;
-    pen__buf_free(&scratch);
-    return r < 0 ? r : is_video;
-}
-
-/* Was the plan made with these settings? 1 yes, 0 no. */
-static int has_settings(const PenJob *job, const char *text, PenError *reterr)
-{
-    const PenPlanInfo *info = pen__plan_info(job->plan);
-    char videos[PEN_SETTINGS_TEXT_BYTES];
-    pen__settings_text_videos(job->settings->gop, text, videos);
-    bool is_text = strcmp(info->settings, text) == 0;
-    if (!job->settings->keep_videos)
-        return is_text;
-    if (!is_text)
-        return strcmp(info->settings, videos) == 0;
-    int r = is_of_videos(job->plan, reterr);
-    return r < 0 ? r : !r;
+    return strcmp(pen__plan_info(job->plan)->settings, text) == 0;
 }
 
 /* Does the plan that is there belong to this run? 1 yes; 0 no, and nobody needs it: it is left over
@@ -191,7 +174,7 @@ static int plan_fits(PenJob *job, const char *text, PenError *reterr)
         return 0;
     int r = same_sources(job, reterr);
     if (r == 1)
-        r = has_settings(job, text, reterr);
+        r = has_settings(job, text);
     if (r)
         return r;
     r = has_begun(job, reterr);
@@ -358,7 +341,7 @@ static int open_shared(PenJob *job, const char *text, PenError *reterr)
     if (r == PEN_OK)
         r = are_sources(job->settings, &sources, reterr);
     pen__buf_free(&sources);
-    return r == 1 ? has_settings(job, text, reterr) : r;
+    return r == 1 ? has_settings(job, text) : r;
 }
 
 static int open_for_task(PenJob *job, const char *path, const char *text, PenError *reterr)

@@ -176,7 +176,7 @@ static void leave(const PenJob *job)
         pen__work_remove(job->home, NULL, NULL, NULL);
 }
 
-static int nothing_to_add(PenJob *job, PenError *reterr)
+static int fill_base(PenJob *job, PenError *reterr)
 {
     const PenPackInfo *info = pen_pack_info(job->base);
     PenIngestResult *ret = job->result;
@@ -189,7 +189,12 @@ static int nothing_to_add(PenJob *job, PenError *reterr)
     ret->pack_bytes = info->total_bytes;
     ret->published = 1;
     memcpy(ret->id, info->id, sizeof ret->id);
-    int r = pen__result_sizes(job->store, pen__pack_manifest(job->base), ret, reterr);
+    return pen__result_sizes(job->store, pen__pack_manifest(job->base), ret, reterr);
+}
+
+static int nothing_to_add(PenJob *job, PenError *reterr)
+{
+    int r = fill_base(job, reterr);
     pen__plan_close(&job->plan);
     leave(job);
     return r;
@@ -230,6 +235,15 @@ static int pack_task(PenJob *job, PenError *reterr)
     return r < 0 ? r : PEN_OK;
 }
 
+static int run(PenJob *job, PenError *reterr)
+{
+    const PenPlanInfo *info = pen__plan_info(job->plan);
+    job->result->n_known = info->n_known;
+    if (job->shared)
+        return pack_task(job, reterr);
+    return job->base && info->n_items == 0 ? nothing_to_add(job, reterr) : pack(job, reterr);
+}
+
 int pen_ingest_run_sized(const PenIngestSettings *settings, PenIngestResult *ret, size_t ret_bytes,
                          PenError *reterr)
 {
@@ -241,12 +255,7 @@ int pen_ingest_run_sized(const PenIngestSettings *settings, PenIngestResult *ret
         r = pen__job_open(&job, &own, &result, 0, reterr);
     if (r < 0)
         return r;
-    const PenPlanInfo *info = pen__plan_info(job.plan);
-    result.n_known = info->n_known;
-    if (job.shared)
-        r = pack_task(&job, reterr);
-    else
-        r = job.base && info->n_items == 0 ? nothing_to_add(&job, reterr) : pack(&job, reterr);
+    r = r == PEN_END ? fill_base(&job, reterr) : run(&job, reterr);
     pen__job_close(&job);
     if (r == PEN_OK)
         pen__result_copy(ret, ret_bytes, &result, sizeof result);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/abi.h"
+#include "ingest/source/text.h"
 #include "ingest/video/encode.h"
 #include "net/address/address.h"
 #include "pack/format/format.h"
@@ -46,7 +47,12 @@ int pen__ingest_settings_copy(const PenIngestSettings *given, PenIngestSettings 
                               PenError *reterr)
 {
     *ret = INGEST_DEFAULTS;
-    return pen__settings_copy(ret, sizeof *ret, given, "pen_ingest_settings_init", reterr);
+    int r = pen__settings_copy(ret, sizeof *ret, given, "pen_ingest_settings_init", reterr);
+    /* What is read where it lies is fastest in the order in which it lies. The pack's settings have
+     * to say so. */
+    if (r == PEN_OK && ret->in_place && ret->n_sources && pen__name_is_tar(ret->sources[0]))
+        ret->order = PEN_PACK_SOURCE;
+    return r;
 }
 
 int pen__writer_settings_copy(const PenWriterSettings *given, PenWriterSettings *ret,
@@ -86,6 +92,7 @@ PenPrepareSettings pen__settings_prepare(const PenIngestSettings *s)
         .progressive = s->progressive,
         .sixteen_bit = s->sixteen_bit,
         .in_place = s->in_place,
+        .keep_videos = s->video == PEN_VIDEOS_KEEP,
         .video = {.fps = s->fps, .gop = s->gop, .seconds = s->video_seconds},
         .limits = pen__limits_default};
 }
@@ -118,24 +125,23 @@ int pen__settings_check_images(const PenIngestSettings *s, PenError *reterr)
     return r;
 }
 
-static int check_keep_videos(const PenIngestSettings *s, PenError *reterr)
+static int check_videos(const PenIngestSettings *s, PenError *reterr)
 {
-    if (s->mode != PEN_MODE_KEEP)
+    if (s->video != PEN_VIDEOS_FRAMES && s->video != PEN_VIDEOS_KEEP)
+        return pen__fail(reterr, PEN_E_INVALID, WHERE, "video %" PRId32 ": expected 0 or 1",
+                         s->video);
+    if (s->video == PEN_VIDEOS_KEEP && s->mode != PEN_MODE_KEEP)
         return pen__fail(reterr, PEN_E_INVALID, WHERE,
-                         "keep_videos: expected the mode keep, found another one");
-    return PEN_OK;
-}
-
-static int check_gop(const PenIngestSettings *s, PenError *reterr)
-{
+                         "video keep stores files as they are: expected the mode keep, found "
+                         "another one");
     if (s->gop > PEN_MAX_GOP)
         return pen__fail(reterr, PEN_E_INVALID, WHERE,
                          "gop %" PRIu32 ": expected a key frame every 1 to %d frames", s->gop,
                          PEN_MAX_GOP);
-    if (s->gop && !s->keep_videos)
+    if (s->gop && s->video != PEN_VIDEOS_KEEP)
         return pen__fail(reterr, PEN_E_INVALID, WHERE,
-                         "gop: expected keep_videos with it, found videos that are stored as "
-                         "frames; set keep_videos, or leave gop out");
+                         "gop: expected video keep with it, found videos that are stored as "
+                         "frames; set video to keep, or leave gop out");
     return PEN_OK;
 }
 
@@ -194,12 +200,12 @@ int pen__settings_check(const PenIngestSettings *s, PenError *reterr)
         return pen__fail(reterr, PEN_E_INVALID, WHERE,
                          "time limit for a video: expected at least 1 second, found 0");
     int r = s->in_place ? check_in_place(s, reterr) : PEN_OK;
-    if (r == PEN_OK && s->keep_videos)
-        r = check_keep_videos(s, reterr);
     if (r == PEN_OK)
-        r = check_gop(s, reterr);
+        r = check_videos(s, reterr);
     if (r == PEN_OK)
         r = pen__settings_check_images(s, reterr);
+    if (r == PEN_OK)
+        r = pen__exclude_check(s, reterr);
     return r < 0 ? r : check_sources(s, reterr);
 }
 
@@ -225,37 +231,22 @@ bool pen__settings_have_columns(const char *text)
     return strstr(text, COLUMNS_TEXT) != NULL;
 }
 
-#define VIDEOS_TEXT ",\"videos\":\"keep\""
-
-bool pen__settings_text_keeps_videos(const char *text)
-{
-    return strstr(text, VIDEOS_TEXT) != NULL;
-}
-
-void pen__settings_text_videos(uint32_t gop_frames, const char *text,
-                               char ret[PEN_SETTINGS_TEXT_BYTES])
-{
-    char gop[32] = "";
-    if (gop_frames)
-        snprintf(gop, sizeof gop, ",\"gop\":%" PRIu32, gop_frames);
-    snprintf(ret, PEN_SETTINGS_TEXT_BYTES, "%.*s" VIDEOS_TEXT "%s}", (int)strlen(text) - 1, text,
-             gop);
-}
-
 void pen__settings_text(const PenIngestSettings *s, char ret[PEN_SETTINGS_TEXT_BYTES])
 {
     static const char *const modes[] = {"tile", "keep", "encode", "raw", "mix", "smart"};
     char raw_share[NUMBER_BYTES], fraction[NUMBER_BYTES], number[NUMBER_BYTES], fps[64] = "";
-    char threshold[64] = "";
+    char threshold[64] = "", gop[32] = "";
     if (s->mode == PEN_MODE_SMART)
         snprintf(threshold, sizeof threshold, ",\"smart_threshold\":%" PRIu64, s->smart_threshold);
+    if (s->gop)
+        snprintf(gop, sizeof gop, ",\"gop\":%" PRIu32, s->gop);
     if (s->fps > 0) /* of clips alone */
         snprintf(fps, sizeof fps, ",\"fps\":%s", number_text(s->fps, number));
     snprintf(ret, PEN_SETTINGS_TEXT_BYTES,
              "{\"mode\":\"%s\",\"quality\":%d,\"max_side\":%u,\"short_side\":%u,"
              "\"raw_share\":%s,\"check_decode\":%d,\"order\":\"%s\",\"seed\":%" PRIu64
              ",\"fraction\":%s,\"shard_bytes\":%" PRIu64 ",\"block_samples\":%" PRIu64
-             "%s%s%s%s%s%s%s" COLUMNS_TEXT "}",
+             "%s%s%s%s%s%s%s" COLUMNS_TEXT "%s%s}",
              modes[s->mode], s->quality, s->max_side, s->short_side,
              number_text(s->raw_share, raw_share), s->check_decode != 0,
              s->order == PEN_PACK_SOURCE ? "source" : "shuffled", s->seed,
@@ -264,7 +255,8 @@ void pen__settings_text(const PenIngestSettings *s, char ret[PEN_SETTINGS_TEXT_B
              pen__settings_index(s) ? ",\"index\":1" : "",
              s->progressive == PEN_PROGRESSIVE_CONVERT ? ",\"progressive\":\"convert\"" : "",
              s->in_place ? ",\"in_place\":1" : "",
-             s->codec == PEN_ENCODING_WEBP ? ",\"codec\":\"webp\"" : "", threshold);
+             s->codec == PEN_ENCODING_WEBP ? ",\"codec\":\"webp\"" : "", threshold,
+             s->video == PEN_VIDEOS_KEEP ? ",\"videos\":\"keep\"" : "", gop);
 }
 
 int pen__settings_report(const PenIngestSettings *s, PenIngestProgress progress, PenError *reterr)

@@ -29,11 +29,6 @@ bool pen__settings_entries(const PenIngestSettings *s);
 /* JSON, the same for the same settings: it goes into the pack, and an interrupted run must be
  * continued with it. */
 void pen__settings_text(const PenIngestSettings *s, char ret[PEN_SETTINGS_TEXT_BYTES]);
-/* The text of a run that stores videos as they are, or encoded anew. That it does is part of the
- * text only where there are videos, so that `keep_videos` does not change packs of images. */
-void pen__settings_text_videos(uint32_t gop_frames, const char *text,
-                               char ret[PEN_SETTINGS_TEXT_BYTES]);
-bool pen__settings_text_keeps_videos(const char *text);
 /* Does this text say that shards have columns? That of an earlier build does not. */
 bool pen__settings_have_columns(const char *text);
 

@@ -59,6 +59,7 @@ static void copy_settings(PenWriter *w, const PenWriterSettings *s, PenIngestSet
     ret->shard_bytes = s->shard_bytes;
     ret->block_samples = s->block_samples;
     ret->in_place = s->in_place;
+    ret->video = s->in_place ? PEN_VIDEOS_KEEP : PEN_VIDEOS_FRAMES;
     ret->video_seconds = s->video_seconds;
     w->prepare = pen__settings_prepare(ret);
     w->prepare.scan = &w->scan;
@@ -219,7 +220,6 @@ static int open_pack(PenWriter *w, const PenWriterSettings *s, PenError *reterr)
 /* The clips of the pack are parts of files that stay where they are. */
 static int open_in_place(PenWriter *w, const PenWriterSettings *s, PenError *reterr)
 {
-    char text[PEN_SETTINGS_TEXT_BYTES];
     if (s->mode != PEN_MODE_KEEP || s->progressive != PEN_PROGRESSIVE_KEEP)
         return pen__fail(reterr, PEN_E_INVALID, WHERE,
                          "%s: an in-place pack keeps files as they are: expected the mode keep",
@@ -231,8 +231,6 @@ static int open_in_place(PenWriter *w, const PenWriterSettings *s, PenError *ret
         return pen__fail(reterr, PEN_E_INVALID, WHERE,
                          "%s: time limit for a video: expected at least 1 second, found 0",
                          w->path);
-    memcpy(text, w->text, sizeof text);
-    pen__settings_text_videos(0, text, w->text);
     return pen__video_lists_new(&w->prepare.lists, reterr);
 }
 

@@ -215,7 +215,8 @@ static int measure_input(Probe *p, const uint8_t *stored, PenError *reterr)
                              reterr);
         if (pen__part_has_frames(&item.parts[i]))
             r = measure_frames(p->reader, d->request->settings, &item.parts[i], &bytes, reterr);
-        if (item.parts[i].kind == PEN_PART_VIDEO && pen__draft_keeps_videos(d)) {
+        if (item.parts[i].kind == PEN_PART_VIDEO &&
+            d->request->settings->video == PEN_VIDEOS_KEEP) {
             r = measure_kept_video(p, &item.parts[i], reterr);
             bytes = 0;
         } else if (item.parts[i].kind == PEN_PART_VIDEO) {

@@ -24,12 +24,12 @@ static int check_videos(const PenPlanDraft *d, PenError *reterr)
 {
     const PenIngestSettings *s = d->request->settings;
     const PenVideoSettings video = {.seconds = s->video_seconds};
-    bool keeps = pen__draft_keeps_videos(d);
+    bool keeps = s->video == PEN_VIDEOS_KEEP;
     if (keeps && s->fps > 0)
         return pen__fail(reterr, PEN_E_INVALID, WHERE,
-                         "mode keep stores videos as they are, with all frames: expected no rate, "
+                         "video keep stores files as they are, with all frames: expected no rate, "
                          "found %g frames per second; leave --fps out and choose frames when "
-                         "loading (clip 16 fps=8), or store frames with --mode encode",
+                         "loading (clip 16 fps=8), or leave --video keep out to store frames",
                          s->fps);
     if (s->mode == PEN_MODE_KEEP && s->no_index)
         return pen__fail(reterr, PEN_E_UNSUPPORTED, WHERE,
@@ -42,10 +42,10 @@ static int check_videos(const PenPlanDraft *d, PenError *reterr)
 
 static int check_no_videos(const PenPlanDraft *d, PenError *reterr)
 {
-    if (!d->request->settings->gop || !d->inputs.n)
+    if (d->request->settings->video != PEN_VIDEOS_KEEP || !d->inputs.n)
         return PEN_OK;
     return pen__fail(reterr, PEN_E_INVALID, WHERE,
-                     "gop: expected videos to encode again, found %s; leave --gop out",
+                     "video keep: expected videos, found %s; leave --video out",
                      d->inputs.what == PEN_INPUT_FRAMES ? "folders of frames" : "images");
 }
 
@@ -65,6 +65,8 @@ static int make(const PenPlanRequest *request, const char *path, const char *spi
     r = pen__scan_sources(&d->inputs, reterr);
     if (r == PEN_OK)
         r = pen__inputs_finish(&d->inputs, reterr);
+    if (r == PEN_OK && request->ret_ignored)
+        *request->ret_ignored = d->inputs.n_ignored;
     if (r == PEN_OK)
         r = d->inputs.what == PEN_INPUT_VIDEOS ? check_videos(d, reterr)
                                                : check_no_videos(d, reterr);

@@ -155,8 +155,7 @@ int pen__order_make(PenPlanDraft *d, PenError *reterr)
     const PenIngestSettings *s = d->request->settings;
     const PenInputs *in = &d->inputs;
     Filling f = {.draft = d};
-    /* What is read where it lies is fastest in the order in which it lies. */
-    f.by_source = s->order == PEN_PACK_SOURCE || (s->in_place && in->kind == PEN_ROOT_TAR);
+    f.by_source = s->order == PEN_PACK_SOURCE;
     int r = pen__inputs_report(in, "sort", 0, in->n, reterr);
     if (r == PEN_OK && (!f.by_source || s->fraction < 1))
         r = shuffle(in, s->seed, &f.positions, reterr);

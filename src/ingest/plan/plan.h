@@ -50,8 +50,6 @@ typedef int (*PenKnownFn)(void *ctx, const void *key, size_t key_bytes, PenError
 typedef struct PenPlanRequest {
     const PenIngestSettings *settings;
     const char *settings_text; /* canonical; goes into the plan as it is */
-    const char *video_text;    /* instead of it, where inputs are videos and are stored as they are;
-                                * NULL: they are not */
     const PenPackInfo *base;   /* append: fields, classes, K come from here and must fit; or NULL */
     int32_t has_entries;       /* images of the base may have entry tables, */
     int32_t makes_entries;     /* or those that are added */
@@ -61,6 +59,7 @@ typedef struct PenPlanRequest {
     void *known_ctx;
     struct PenPlaces *places;      /* of remote sources */
     const PenSummaries *summaries; /* of remote tars; NULL: there are none */
+    uint64_t *ret_ignored;         /* files of folders that are no inputs; NULL: not asked for */
     size_t memory; /* bytes for inputs, and as many for sorting them; 0 = PEN_PLAN_MEMORY. What does
                     * not fit goes to temporary files next to the plan. */
 } PenPlanRequest;

@@ -93,12 +93,6 @@ typedef struct PenPlanDraft {
     PenProbes probes;
 } PenPlanDraft;
 
-/* Are the inputs videos that are stored as they are? */
-static inline bool pen__draft_keeps_videos(const PenPlanDraft *d)
-{
-    return d->request->video_text && d->inputs.what == PEN_INPUT_VIDEOS;
-}
-
 /* Which inputs, in the order of the pack. The list of inputs is shuffled (pen__shuffle) by the
  * stream PEN_ORDER_STREAM. Of each label the first ceil(fraction * its inputs) of the shuffled list
  * stay; for the source order what stays is sorted again. What the base pack knows is then left out.

@@ -197,8 +197,7 @@ static int make_texts(Writer *w)
 {
     const PenPlanSchema *shape = &w->draft->shape;
     const PenPlanRequest *request = w->draft->request;
-    int r = add_string(&w->texts, pen__draft_keeps_videos(w->draft) ? request->video_text
-                                                                    : request->settings_text);
+    int r = add_string(&w->texts, request->settings_text);
     for (uint32_t i = 0; r == PEN_OK && i < shape->n_fields; i++)
         r = add_field(&w->texts, &shape->fields[i]);
     for (uint32_t i = 0; r == PEN_OK && i < shape->n_classes; i++)
@@ -232,7 +231,7 @@ static void finish_id(Writer *w, const uint8_t base[16], uint8_t ret[32])
 /* May images of the pack have entry tables, and clips be videos? */
 static uint32_t features(const PenPlanDraft *d)
 {
-    bool keeps = pen__draft_keeps_videos(d);
+    bool keeps = d->request->settings->video == PEN_VIDEOS_KEEP;
     bool entries =
         d->request->has_entries ||
         (d->request->makes_entries && pen__fields_have_images(d->shape.fields, d->shape.n_fields));

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A folder: every file in it is a sample, the key is its path below the folder, the class the first
- * directory of that path. Hidden files and packs are passed over. Of frames, every folder with
- * files in it is a sample. */
+/* A folder: every image in it (or video) is a sample, the key is its path below the folder, the
+ * class the first directory of that path. Other files are counted; hidden folders and packs are
+ * passed over. Of frames, every folder with images in it is a sample. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
 #include "base/sys.h"
 #include "ingest/source/beneath.h"
+#include "ingest/source/frames.h"
 #include "ingest/source/input.h"
 
 #define WHERE "ingest/folder"
@@ -190,51 +191,107 @@ static int add_frames(Walk *w, size_t dir_bytes, const PenCell *frames, bool has
     return add_sample(w, &cell, reterr);
 }
 
+/* What a folder has in it. */
+typedef struct Content {
+    PenCell frames;
+    uint64_t n_dead;  /* of the frames: links to nothing */
+    uint64_t n_links; /* others of them */
+    bool has_folders;
+} Content;
+
+static int ignore(Walk *w, PenError *reterr)
+{
+    return pen__inputs_ignore(w->inputs, (const char *)w->path.data, reterr);
+}
+
+static int add_frame(Walk *w, const PenFileStat *st, Content *c, PenError *reterr)
+{
+    const char *path = (const char *)w->path.data, *slash = strrchr(path, '/');
+    const char *name = slash ? slash + 1 : path;
+    if (!pen__frames_has(name))
+        return ignore(w, reterr);
+    c->frames.offset++;
+    c->frames.bytes += st->bytes;
+    pen__stamp_add(&c->frames.stamp, name, st);
+    return PEN_OK;
+}
+
+/* Hidden or excluded. What is in folders that are is not counted. */
+static int leave_out(Walk *w, bool is_hidden, PenError *reterr)
+{
+    const char *path = (const char *)w->path.data;
+    PenFileStat st = {0};
+    char *full = pen__path_join(w->root, path);
+    if (!full)
+        return pen__fail_memory(reterr, WHERE, w->root);
+    (void)pen__sys->stat_path(full, &st);
+    pen__free(full);
+    if (!st.is_dir && !is_hidden && w->inputs->what == PEN_INPUT_FRAMES && pen__frames_has(path))
+        return pen__fail(reterr, PEN_E_UNSUPPORTED, WHERE,
+                         "%s/%.200s: a single frame of a clip cannot be excluded; exclude folders, "
+                         "or move the file",
+                         w->root, path);
+    return st.is_dir ? PEN_OK : ignore(w, reterr);
+}
+
+/* The path is in a folder at this depth. */
+static int visit(Walk *w, const char *name, int depth, Content *c, PenError *reterr)
+{
+    const PenInputs *in = w->inputs;
+    bool as_frames = in->what == PEN_INPUT_FRAMES;
+    PenFileStat st;
+    if (*name == '.' || pen__name_is_excluded(in->settings, (const char *)w->path.data))
+        return leave_out(w, *name == '.', reterr);
+    int r = stat_here(w, &st, reterr);
+    if (r == 1 && as_frames && !pen__frames_has(name)) {
+        c->n_links++;
+        return note_dead(w, reterr); /* perhaps of a clip */
+    }
+    if (r == 1) {
+        c->n_dead++;
+        st.is_file = as_frames;
+        r = note_dead(w, reterr);
+    }
+    if (r < 0)
+        return r;
+    if (st.is_dir) {
+        c->has_folders = true;
+        return walk_into(w, depth + 1, reterr);
+    }
+    if (st.is_file && as_frames)
+        return add_frame(w, &st, c, reterr);
+    if (!st.is_file)
+        return PEN_OK;
+    r = pen__inputs_takes(w->inputs, w->root, (const char *)w->path.data, reterr);
+    return r == 1 ? add_file(w, &st, reterr) : r;
+}
+
 static int walk(Walk *w, int depth, PenError *reterr)
 {
     if (depth > MAX_DEPTH)
         return fail_depth(w, reterr);
-    size_t dir_bytes = w->path.bytes;
+    size_t dir_bytes = w->path.bytes, dead_at = w->dead.bytes;
     char *full =
         dir_bytes ? pen__path_join(w->root, (const char *)w->path.data) : pen__strdup(w->root);
     if (!full)
         return pen__fail_memory(reterr, WHERE, w->root);
     PenNames names = {0};
-    PenCell frames = {.kind = PEN_PART_FRAMES};
-    bool as_frames = w->inputs->what == PEN_INPUT_FRAMES, has_folders = false;
-    size_t dead_at = w->dead.bytes;
-    uint64_t n_dead = 0;
+    Content c = {.frames.kind = PEN_PART_FRAMES};
     int r = pen__dir_list(full, &names, reterr);
     pen__free(full);
     for (uint64_t i = 0; r == PEN_OK && i < names.n; i++) {
-        if (names.names[i][0] == '.')
-            continue;
-        PenFileStat st;
         r = set_path(w, dir_bytes, names.names[i], reterr);
         if (r == PEN_OK)
-            r = stat_here(w, &st, reterr);
-        if (r == 1) {
-            n_dead++;
-            st.is_file = as_frames;
-            r = note_dead(w, reterr);
-        }
-        if (r == PEN_OK && st.is_dir) {
-            has_folders = true;
-            r = walk_into(w, depth + 1, reterr);
-        } else if (r == PEN_OK && st.is_file && as_frames) {
-            frames.offset++;
-            frames.bytes += st.bytes;
-            pen__stamp_add(&frames.stamp, names.names[i], &st);
-        } else if (r == PEN_OK && st.is_file) {
-            r = add_file(w, &st, reterr);
-        }
+            r = visit(w, names.names[i], depth, &c, reterr);
     }
     pen__names_free(&names);
-    if (frames.offset > n_dead)
+    if (c.frames.offset > c.n_dead) {
         w->dead.bytes = dead_at; /* they are broken frames of this clip */
-    else
-        frames.offset = 0;
-    return r < 0 ? r : add_frames(w, dir_bytes, &frames, has_folders, reterr);
+        w->inputs->n_ignored += c.n_links;
+    } else {
+        c.frames.offset = 0;
+    }
+    return r < 0 ? r : add_frames(w, dir_bytes, &c.frames, c.has_folders, reterr);
 }
 
 /* The class that others have, too, or any: what a link to nothing would have been is not known, so

@@ -7,6 +7,7 @@
 
 #include "base/bytes.h"
 #include "base/sys.h"
+#include "ingest/source/text.h"
 
 #define WHERE "ingest/frames"
 
@@ -58,7 +59,13 @@ static int by_number(const void *a, const void *b)
     return pen__frames_compare(*(char *const *)a, *(char *const *)b);
 }
 
-int pen__frames_list(const char *folder, PenNames *ret, PenError *reterr)
+bool pen__frames_has(const char *name)
+{
+    return name[0] != '.' && pen__name_is_image(name);
+}
+
+/* `all`: also what is no frame by its name. */
+static int list(const char *folder, bool all, PenNames *ret, PenError *reterr)
 {
     PenNames names = {0};
     int r = pen__dir_list(folder, &names, reterr);
@@ -66,10 +73,10 @@ int pen__frames_list(const char *folder, PenNames *ret, PenError *reterr)
         return r;
     uint64_t n = 0;
     for (uint64_t i = 0; i < names.n; i++) {
-        if (names.names[i][0] == '.')
-            pen__free(names.names[i]);
-        else
+        if (all ? names.names[i][0] != '.' : pen__frames_has(names.names[i]))
             names.names[n++] = names.names[i];
+        else
+            pen__free(names.names[i]);
     }
     names.n = n;
     if (n)
@@ -78,14 +85,22 @@ int pen__frames_list(const char *folder, PenNames *ret, PenError *reterr)
     return PEN_OK;
 }
 
+int pen__frames_list(const char *folder, PenNames *ret, PenError *reterr)
+{
+    return list(folder, false, ret, reterr);
+}
+
 static int measure_one(const char *folder, const char *name, PenFramesSize *sum, PenError *reterr)
 {
-    PenFileStat st;
+    PenFileStat st = {0};
     char *path = pen__path_join(folder, name);
     if (!path)
         return pen__fail_memory(reterr, WHERE, folder);
     int r = pen__sys->stat_path(path, &st);
-    if (r < 0)
+    bool is_ignored = !pen__frames_has(name) && !st.is_dir;
+    if (is_ignored)
+        r = PEN_OK;
+    else if (r < 0)
         r = pen__fail_os(reterr, -r, WHERE, "%s: cannot stat", path);
     else if (!st.is_file)
         r = pen__fail(
@@ -100,6 +115,7 @@ static int measure_one(const char *folder, const char *name, PenFramesSize *sum,
             path, st.bytes);
     else
         pen__stamp_add(&sum->stamp, name, &st);
+    sum->n += !is_ignored;
     pen__free(path);
     return r;
 }
@@ -108,13 +124,11 @@ int pen__frames_measure(const char *folder, PenFramesSize *ret, PenError *reterr
 {
     PenNames names = {0};
     PenFramesSize sum = {0};
-    int r = pen__frames_list(folder, &names, reterr);
+    int r = list(folder, true, &names, reterr);
     for (uint64_t i = 0; r == PEN_OK && i < names.n; i++)
         r = measure_one(folder, names.names[i], &sum, reterr);
-    if (r == PEN_OK) {
-        sum.n = names.n;
+    if (r == PEN_OK)
         *ret = sum;
-    }
     pen__names_free(&names);
     return r;
 }

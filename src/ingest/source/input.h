@@ -17,6 +17,7 @@
 #define PEN_KEY_LIMIT 4096
 #define PEN_FIELD_LIMIT 256
 #define PEN_NO_LABEL UINT32_MAX
+#define PEN_TARS_NOTED 65536
 
 /* What the parts lie in. Numbers of the plan file. */
 enum {
@@ -105,8 +106,11 @@ typedef struct PenInputs {
 
     PenLabelAt lowest, highest; /* of lists */
 
-    uint64_t n;            /* of all inputs */
-    uint64_t n_unlabelled; /* of those, without a label */
+    uint64_t n;              /* of all inputs */
+    uint64_t n_unlabelled;   /* of those, without a label */
+    uint64_t n_ignored;      /* files of folders that are no inputs */
+    char first_ignored[256]; /* the least name of them, "" = there is none */
+    PenNames tars;           /* of those, at most PEN_TARS_NOTED */
     struct PenInputAt {
         uint64_t at; /* in the arena */
         uint32_t label;
@@ -155,6 +159,11 @@ int pen__inputs_add_column(PenInputs *inputs, const char *name, int32_t type, ui
 int pen__inputs_add(PenInputs *inputs, const char *key, size_t key_bytes, const char *label,
                     const PenCell *cells, uint32_t n_cells, PenError *reterr);
 
+/* Is the file `name` of the folder `root` an input, by its name? 1 yes; 0 no, and it is counted.
+ * PEN_E_INVALID where it cannot be told: images and videos side by side. */
+int pen__inputs_takes(PenInputs *inputs, const char *root, const char *name, PenError *reterr);
+/* Counts it as ignored. */
+int pen__inputs_ignore(PenInputs *inputs, const char *name, PenError *reterr);
 /* Only where no input is spilled. */
 void pen__inputs_get(const PenInputs *inputs, uint64_t i, PenInput *ret);
 /* In the arena: key_bytes u32, n_cells u32, the key, then for each cell a head and its text. */
@@ -224,8 +233,6 @@ bool pen__member_hidden(const char *name);
 /* Does the name end as those of images do? *ret_mask: it is a mask. */
 bool pen__member_is_image(const char *name, bool *ret_mask);
 
-/* Does the name end as those of videos do? */
-bool pen__name_is_video(const char *name);
 /* The name of the clips' or images' field. */
 const char *pen__what_field(uint8_t what);
 int32_t pen__what_type(uint8_t what);

@@ -36,6 +36,7 @@ void pen__inputs_free(PenInputs *in)
     pen__free(in->items);
     pen__buf_free(&in->arena);
     pen__sorter_close(&in->spilled);
+    pen__names_free(&in->tars);
     *in = (PenInputs){0};
 }
 
@@ -303,17 +304,6 @@ size_t pen__root_path(const char *root, const char *path, size_t path_bytes, cha
 
 /* ---- what an input is: an image, a folder of frames, a video ----------------------------------
  */
-
-bool pen__name_is_video(const char *name)
-{
-    static const char *const ends[] = {".mp4", ".avi",  ".mkv",  ".webm", ".mov", ".m4v",
-                                       ".mpg", ".mpeg", ".wmv",  ".flv",  ".ts",  ".3gp",
-                                       ".ogv", ".mts",  ".m2ts", ".vob",  ".asf"};
-    for (size_t i = 0; i < PEN_LEN(ends); i++)
-        if (pen__text_ends(name, ends[i]))
-            return true;
-    return false;
-}
 
 static bool is_clip(uint8_t what)
 {

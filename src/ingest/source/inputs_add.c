@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/bytes.h"
@@ -55,4 +56,32 @@ int pen__inputs_add(PenInputs *in, const char *key, size_t key_bytes, const char
                 ? PEN_OK
                 : pen__inputs_report(in, "list", in->n, 0, reterr);
     return r < 0 ? r : pen__inputs_spill(in, false, reterr);
+}
+
+/* ---- files that are no inputs ---------------------------------------------------------------- */
+
+int pen__inputs_ignore(PenInputs *in, const char *name, PenError *reterr)
+{
+    in->n_ignored++;
+    if (!*in->first_ignored || strncmp(name, in->first_ignored, 255) < 0)
+        snprintf(in->first_ignored, sizeof in->first_ignored, "%s", name);
+    if (in->tars.n < PEN_TARS_NOTED && pen__name_is_tar(name) &&
+        pen__names_add(&in->tars, name) < 0)
+        return pen__fail_memory(reterr, WHERE, "names of tar files");
+    return 0;
+}
+
+int pen__inputs_takes(PenInputs *in, const char *root, const char *name, PenError *reterr)
+{
+    bool is_image = pen__name_is_image(name), is_video = pen__name_is_video(name);
+    if (in->what == PEN_INPUT_AUTO     ? is_image || is_video
+        : in->what == PEN_INPUT_VIDEOS ? is_video
+                                       : is_image)
+        return 1;
+    if (in->settings->kind == PEN_INPUT_AUTO && (is_image || is_video))
+        return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                         "%.200s: expected images or videos, found both, such as %.100s; choose "
+                         "with --kind images or --kind videos: the others are then ignored",
+                         root, name);
+    return pen__inputs_ignore(in, name, reterr);
 }

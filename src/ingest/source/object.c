@@ -55,6 +55,11 @@ int pen__object_address(const char *root, const char *name, PenBuf *ret, PenErro
 {
     PenAddress base = {0}, joined = {0};
     int r = pen__address_parse(root, &base, reterr);
+    if (r == PEN_OK && name && base.scheme == PEN_SCHEME_S3 && strpbrk(name, "?#"))
+        r = pen__fail(reterr, PEN_E_UNSUPPORTED, WHERE,
+                      "object '%.300s' in s3://%s: the name of an object that is read in place "
+                      "cannot have '?' or '#'; rename the object",
+                      name, base.bucket);
     if (r == PEN_OK && name)
         r = pen__address_join(&base, name, &joined, reterr);
     ret->bytes = 0;

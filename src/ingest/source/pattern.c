@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/bytes.h"
 #include "base/mem.h"
+#include "ingest/source/frames.h"
 #include "ingest/source/text.h"
 
 #define WHERE "ingest/pattern"
@@ -191,4 +193,85 @@ int pen__pattern_expand(const char *pattern, PenNames *names, PenError *reterr)
             choice[i] = 0;
     }
     return PEN_OK;
+}
+
+/* ---- sources as words ------------------------------------------------------------------------ */
+
+/* Where two names have numbers, all else being equal, and b's is the next one. */
+typedef struct Step {
+    size_t at, a_digits, b_digits;
+} Step;
+
+static size_t digits_at(const char *p, uint64_t *ret)
+{
+    size_t n = strspn(p, "0123456789");
+    if (n == 0 || n > 18)
+        return 0;
+    *ret = strtoull(p, NULL, 10);
+    return n;
+}
+
+static bool follows(const char *a, const char *b, Step *ret)
+{
+    uint64_t from, to;
+    size_t at = 0;
+    while (a[at] && a[at] == b[at])
+        at++;
+    while (at && a[at - 1] >= '0' && a[at - 1] <= '9')
+        at--;
+    *ret = (Step){at, digits_at(a + at, &from), digits_at(b + at, &to)};
+    return ret->a_digits && ret->b_digits && to == from + 1 &&
+           (ret->a_digits == ret->b_digits || a[at] != '0') &&
+           strcmp(a + at + ret->a_digits, b + at + ret->b_digits) == 0;
+}
+
+/* How many of the names from the first on are one pattern; *ret is where its number is. */
+static uint64_t run_of(char *const *names, uint64_t n, Step *ret)
+{
+    uint64_t i = 1;
+    for (Step step; i < n && follows(names[i - 1], names[i], &step); i++) {
+        if (i > 1 && step.at != ret->at)
+            break;
+        *ret = step;
+    }
+    return i;
+}
+
+static int put_word(const char *root, char *const *names, uint64_t n, const Step *step, char *to,
+                    size_t cap)
+{
+    const char *slash = root[strlen(root) - 1] == '/' ? "" : "/";
+    if (n == 1)
+        return snprintf(to, cap, " '%s%s%s'", root, slash, names[0]);
+    uint64_t unused;
+    const char *first = names[0], *last = names[n - 1];
+    return snprintf(to, cap, " '%s%s%.*s{%.*s..%.*s}%s'", root, slash, (int)step->at, first,
+                    (int)digits_at(first + step->at, &unused), first + step->at,
+                    (int)step->b_digits, last + step->at, last + step->at + step->b_digits);
+}
+
+static int by_number(const void *a, const void *b)
+{
+    return pen__frames_compare(*(char *const *)a, *(char *const *)b);
+}
+
+void pen__names_as_words(const char *root, PenNames *names, char *ret, size_t cap)
+{
+    static const char more[] = " ...";
+    size_t used = 0;
+    if (names->n)
+        qsort(names->names, (size_t)names->n, sizeof *names->names, by_number);
+    *ret = 0;
+    for (uint64_t i = 0; i < names->n;) {
+        Step step = {0};
+        uint64_t n = run_of(names->names + i, names->n - i, &step);
+        size_t room = cap - used - sizeof more;
+        int bytes = put_word(root, names->names + i, n, &step, ret + used, room);
+        if (bytes < 0 || (size_t)bytes >= room) {
+            memcpy(ret + used, more, sizeof more);
+            return;
+        }
+        used += (size_t)bytes;
+        i += n;
+    }
 }

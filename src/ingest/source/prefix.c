@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A prefix of an object store: the same samples as the folder that a download of it would give.
- * Every object is a sample, the key is its name below the prefix, the class the first part of that
- * name. Passed over are names with a part that begins with a dot, the empty objects that stand for
- * folders, and what lies below a part that ends in .pen: it may be the pack that is being made. */
+ * Every image is a sample, the key is its name below the prefix, the class the first part of that
+ * name; other objects are counted. Passed over are the empty objects that stand for folders, and
+ * what lies below a part that begins with a dot, is excluded, or ends in .pen: it may be the pack
+ * that is being made. */
 #include <stdio.h>
 #include <string.h>
 
@@ -17,6 +18,7 @@ typedef struct Prefix {
     uint32_t source;
     bool has_column;
     uint16_t column;
+    uint64_t class_bytes;
     char first_flat[256]; /* the least name of an object directly below the prefix, "": none */
     char first_deep[256]; /* the same of those with a class */
     PenError *reterr;     /* of the present object */
@@ -27,23 +29,39 @@ static int fail_name(const Prefix *p, const char *name, const char *what)
     return pen__fail(p->reterr, PEN_E_INVALID, WHERE, "%.300s/%.300s: %s", p->address, name, what);
 }
 
-/* 1: the object is no sample. */
+/* 1: it lies in a folder that is passed over, or is one. */
 static int passed_over(const Prefix *p, const char *name)
 {
-    for (const char *part = name;;) {
-        const char *slash = strchr(part, '/');
-        if (*part == '.')
-            return 1;
-        if (!slash)
-            return !*part; /* a name that ends in a slash stands for a folder */
+    int r = 0;
+    char *path = pen__strdup(name); /* up to the end of the present part */
+    if (!path)
+        return pen__fail_memory(p->reterr, WHERE, p->address);
+    for (const char *part = name, *slash; !r && (slash = strchr(part, '/')); part = slash + 1) {
+        path[slash - name] = 0;
         if (slash == part)
-            return fail_name(p, name,
-                             "expected a name without empty parts, found // or / at its start; "
-                             "rename the object");
-        if (slash - part >= 4 && strncasecmp(slash - 4, ".pen", 4) == 0)
-            return 1;
-        part = slash + 1;
+            r = fail_name(p, name,
+                          "expected a name without empty parts, found // or / at its start; "
+                          "rename the object");
+        else
+            r = *part == '.' || !slash[1] || pen__text_ends(path, ".pen") ||
+                pen__name_is_excluded(p->inputs->settings, path);
+        path[slash - name] = '/';
     }
+    pen__free(path);
+    return r;
+}
+
+/* 1: it is a sample. */
+static int takes(const Prefix *p, const char *name)
+{
+    PenInputs *in = p->inputs;
+    const char *slash = strrchr(name, '/');
+    int r = passed_over(p, name);
+    if (r)
+        return PEN_MIN(r, 0);
+    if ((slash ? slash[1] : *name) == '.' || pen__name_is_excluded(in->settings, name))
+        return pen__inputs_ignore(in, name, p->reterr);
+    return pen__inputs_takes(in, p->address, name, p->reterr);
 }
 
 static int take_column(Prefix *p, const char *name)
@@ -70,19 +88,32 @@ static void note_least(const char *name, char least[256])
         snprintf(least, 256, "%s", name);
 }
 
+/* Inputs are kept on disk, and the names of classes in memory. */
+static int count_class(Prefix *p, size_t bytes)
+{
+    p->class_bytes += bytes + PEN_LISTED_BYTES;
+    if (p->class_bytes <= (uint64_t)PEN_LIST_MIB << 20)
+        return PEN_OK;
+    return pen__fail(p->reterr, PEN_E_LIMIT, WHERE,
+                     "%.300s: expected at most %d MiB of class names (what is before the first / "
+                     "of a name), found more; use a prefix with fewer objects",
+                     p->address, PEN_LIST_MIB);
+}
+
 static int add(void *ctx, const char *name, const PenObject *object, PenError *reterr)
 {
     Prefix *p = ctx;
     size_t bytes = strlen(name);
     const char *slash = strchr(name, '/');
     p->reterr = reterr;
-    int r = passed_over(p, name);
-    if (r)
-        return PEN_MIN(r, 0);
+    int r = takes(p, name);
+    if (r != 1)
+        return r;
     r = take_column(p, name);
     if (r < 0)
         return r;
     note_least(name, slash ? p->first_deep : p->first_flat);
+    uint32_t n_classes = p->inputs->labels.n;
     char *label = slash ? pen__strndup(name, (size_t)(slash - name)) : NULL;
     if (slash && !label)
         return pen__fail_memory(p->reterr, WHERE, p->address);
@@ -94,7 +125,8 @@ static int add(void *ctx, const char *name, const PenObject *object, PenError *r
                     .stamp = pen__stamp_of_object(object)};
     r = pen__inputs_add(p->inputs, name, bytes, label, &cell, 1, p->reterr);
     pen__free(label);
-    return r;
+    return r == PEN_OK && p->inputs->labels.n > n_classes ? count_class(p, (size_t)(slash - name))
+                                                          : r;
 }
 
 /* What the inputs are is decided by the first of them in order. */

@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which kind of source each of the given names is, and the scan that goes with it. */
 #include <errno.h>
+#include <fnmatch.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/sys.h"
+#include "ingest/source/beneath.h"
 #include "ingest/source/input.h"
 #include "ingest/tar/summary.h"
 #include "io/objects.h"
+#include "net/remote/list.h"
 
 #define WHERE "ingest/plan"
+#define MOST_PAGES 100
 
 static const char *kind_name(uint8_t kind)
 {
@@ -23,14 +27,9 @@ static const char *kind_name(uint8_t kind)
 
 static uint8_t kind_of_name(const char *path)
 {
-    static const char *const tars[] = {".tar",    ".tar.gz", ".tgz",     ".tar.bz2", ".tbz2",
-                                       ".tar.xz", ".txz",    ".tar.zst", ".tzst",    ".tar.lz4"};
     if (pen__text_ends(path, ".csv") || pen__text_ends(path, ".tsv"))
         return PEN_ROOT_LIST;
-    for (size_t i = 0; i < PEN_LEN(tars); i++)
-        if (pen__text_ends(path, tars[i]))
-            return PEN_ROOT_TAR;
-    return 0;
+    return pen__name_is_tar(path) ? PEN_ROOT_TAR : 0;
 }
 
 /* What is a folder, and a pack: 1 yes, 0 no. */
@@ -102,6 +101,11 @@ static int kind_of(const char *path, uint8_t *ret, PenError *reterr)
     if (pen_is_remote(path))
         return kind_of_address(path, ret, reterr);
     int r = pen__sys->stat_path(path, &st);
+    if (pen__leads_nowhere(r) && strpbrk(path, "*?["))
+        return pen__fail(reterr, PEN_E_NOT_FOUND, WHERE,
+                         "%s: no such file; * is expanded by a shell, if it is not in quotes and a "
+                         "file matches",
+                         path);
     if (r < 0)
         return pen__fail_os(reterr, -r, WHERE, "%s: cannot open this source", path);
     uint8_t kind = st.is_dir ? PEN_ROOT_FOLDER : st.is_file ? kind_of_name(path) : 0;
@@ -137,6 +141,11 @@ static int scan_one(PenInputs *in, const char *path, const char *first, PenError
                          "them one after the other with --append",
                          kind_name(in->kind), first, kind_name(kind), path);
     in->kind = kind;
+    if (kind != PEN_ROOT_FOLDER && in->settings->n_exclude)
+        return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                         "%.200s: exclude: expected a folder or an s3:// prefix, found %s; leave "
+                         "--exclude out",
+                         path, kind_name(kind));
     switch (kind) {
     case PEN_ROOT_FOLDER:
         return pen_is_remote(path) ? pen__scan_prefix(in, path, reterr)
@@ -216,6 +225,138 @@ static int summarize(const PenInputs *in, const PenNames *names, PenError *reter
     return r;
 }
 
+/* ---- what does not exist ------------------------------------------------------------------------
+ */
+typedef struct Beside {
+    const char *pattern; /* of names below the prefix */
+    bool has_wildcard;
+    uint64_t n;
+    PenNames found; /* that match the pattern */
+} Beside;
+
+static int take_beside(void *ctx, const char *name, const PenObject *object, PenError *reterr)
+{
+    Beside *b = ctx;
+    (void)object;
+    b->n++;
+    if (!b->has_wildcard || b->found.n == PEN_TARS_NOTED ||
+        fnmatch(b->pattern, name, FNM_PATHNAME) != 0)
+        return PEN_OK;
+    return pen__names_add(&b->found, name) < 0 ? pen__fail_memory(reterr, WHERE, name) : PEN_OK;
+}
+
+static int list_beside(PenPlaces *places, const char *prefix, Beside *b, PenError *reterr)
+{
+    PenRemote *remote = NULL;
+    PenListing *listing = NULL;
+    int r = pen__places_get(places, prefix, &remote, reterr);
+    if (r == PEN_OK)
+        r = pen__listing_open(remote, NULL, &listing, reterr);
+    for (int i = 0; r == PEN_OK && i < MOST_PAGES; i++) {
+        r = pen__listing_next(listing, reterr);
+        if (r != 1)
+            break;
+        r = pen__listing_each(listing, NULL, take_beside, b, reterr);
+        if (r == PEN_OK && !pen__listing_more(listing))
+            break;
+    }
+    pen__listing_close(&listing);
+    return r;
+}
+
+static int fail_missing(const PenInputs *in, const char *address, const char *prefix, Beside *b,
+                        PenError *reterr)
+{
+    char words[240];
+    const PenIngestSettings *s = in->settings;
+    if (!b->n)
+        return pen__fail(reterr, PEN_E_NOT_FOUND, WHERE,
+                         "%.150s: no such object: nothing lies below the prefix %.150s; check its "
+                         "spelling",
+                         address, prefix);
+    if (!b->found.n)
+        return pen__fail(reterr, PEN_E_NOT_FOUND, WHERE,
+                         "%.150s: no such object: of the %" PRIu64 "%s objects below %.150s, none "
+                         "has this name",
+                         address, b->n, b->n >= MOST_PAGES * 1000 ? " first" : "", prefix);
+    pen__names_as_words(prefix, &b->found, words, sizeof words);
+    return pen__fail(reterr, PEN_E_NOT_FOUND, WHERE,
+                     "%.80s: no such object, and * is not expanded in an address; name them: "
+                     "penstock %s%s -o %.80s",
+                     address, s->in_place ? "index" : "pack", words, s->out ? s->out : "NAME");
+}
+
+static int explain(const PenInputs *in, const char *address, PenError *reterr)
+{
+    PenError why = {0};
+    Beside b = {.has_wildcard = address[strcspn(address, "*?[")] != 0};
+    size_t n = strcspn(address, "*?[");
+    while (n && address[n - 1] != '/')
+        n--;
+    char *prefix = pen__strndup(address, n);
+    if (!prefix)
+        return pen__fail_memory(reterr, WHERE, address);
+    b.pattern = address + n;
+    int r = list_beside(in->places, prefix, &b, &why);
+    if (r == PEN_OK)
+        (void)fail_missing(in, address, prefix, &b, reterr);
+    else if (r == PEN_E_NOT_FOUND && reterr)
+        *reterr = why; /* there is no such bucket */
+    pen__names_free(&b.found);
+    pen__free(prefix);
+    return PEN_E_NOT_FOUND;
+}
+
+/* Requests have failed by PEN_E_NOT_FOUND, as *reterr says. In S3, lists what is beside the object
+ * and says which part does not exist: the bucket, the prefix, the object, or a name with *, which
+ * is not expanded. Returns the status. */
+static int explain_missing(const PenInputs *in, const PenNames *names, PenError *reterr)
+{
+    for (uint64_t i = 0; reterr && i < names->n; i++)
+        if (strncasecmp(names->names[i], "s3://", 5) == 0 &&
+            strstr(reterr->message, names->names[i]))
+            return explain(in, names->names[i], reterr);
+    return PEN_E_NOT_FOUND;
+}
+
+/* ---- all sources --------------------------------------------------------------------------------
+ */
+
+/* Compressed tars can only be read from their beginnings. */
+static const char *command_for(const PenInputs *in)
+{
+    for (uint64_t i = 0; i < in->tars.n; i++) {
+        size_t n = strlen(in->tars.names[i]);
+        if (n < 4 || strcasecmp(in->tars.names[i] + n - 4, ".tar") != 0)
+            return "pack --order source";
+    }
+    return in->settings->in_place ? "index" : "pack";
+}
+
+/* No source has any input. */
+static int fail_empty(PenInputs *in, const char *source, PenError *reterr)
+{
+    char words[240];
+    const PenIngestSettings *s = in->settings;
+    if (in->tars.n) {
+        pen__names_as_words(source, &in->tars, words, sizeof words);
+        return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                         "%.80s: expected images, found tar files; name them: penstock %s%s -o "
+                         "%.80s",
+                         source, command_for(in), words, s->out ? s->out : "NAME");
+    }
+    if (in->n_ignored)
+        return pen__fail(reterr, PEN_E_NOT_FOUND, WHERE,
+                         "%.150s: expected %s, found only other names (%" PRIu64
+                         ", such as %.100s); to pack files of any name, list them in a .csv",
+                         source,
+                         in->what == PEN_INPUT_VIDEOS ? "videos (.mp4, .mkv, ...)"
+                                                      : "images (.jpg, .jpeg, .png, .webp)",
+                         in->n_ignored, in->first_ignored);
+    return pen__fail(reterr, PEN_E_NOT_FOUND, WHERE, "%s: expected at least one input, found none",
+                     source);
+}
+
 int pen__scan_sources(PenInputs *in, PenError *reterr)
 {
     const PenIngestSettings *s = in->settings;
@@ -228,9 +369,10 @@ int pen__scan_sources(PenInputs *in, PenError *reterr)
         r = summarize(in, &names, reterr);
     for (uint64_t i = 0; r == PEN_OK && i < names.n; i++)
         r = scan_one(in, names.names[i], names.names[0], reterr);
+    if (r == PEN_E_NOT_FOUND && in->places)
+        r = explain_missing(in, &names, reterr);
     if (r == PEN_OK && in->n == 0)
-        r = pen__fail(reterr, PEN_E_NOT_FOUND, WHERE, "%s: expected at least one input, found none",
-                      names.n ? names.names[0] : "sources");
+        r = fail_empty(in, names.n ? names.names[0] : "", reterr);
     pen__names_free(&names);
     return r;
 }

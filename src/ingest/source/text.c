@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ingest/source/text.h"
 
+#include <fnmatch.h>
 #include <locale.h>
 #include <stdlib.h>
 #include <string.h>
@@ -176,4 +177,66 @@ bool pen__text_seconds(const char *text, uint64_t *ret_ns)
     /* To the nanosecond; a double has 15 digits, which is a microsecond in 30 years. */
     *ret_ns = (uint64_t)(seconds * 1e9 + 0.5);
     return true;
+}
+
+/* ---- endings --------------------------------------------------------------------------------- */
+
+static bool ends_in_one(const char *name, const char *const *ends, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (pen__text_ends(name, ends[i]))
+            return true;
+    return false;
+}
+
+bool pen__name_is_image(const char *name)
+{
+    static const char *const ends[] = {
+        ".jpg", ".jpeg", ".jpe", ".jfif", ".png",  ".webp", /* the others cannot be read */
+        ".bmp", ".gif",  ".tif", ".tiff", ".ppm",  ".pgm",  ".pbm",
+        ".pnm", ".jp2",  ".jxl", ".avif", ".heic", ".heif"};
+    return ends_in_one(name, ends, PEN_LEN(ends));
+}
+
+bool pen__name_is_video(const char *name)
+{
+    static const char *const ends[] = {".mp4", ".avi",  ".mkv",  ".webm", ".mov", ".m4v",
+                                       ".mpg", ".mpeg", ".wmv",  ".flv",  ".ts",  ".3gp",
+                                       ".ogv", ".mts",  ".m2ts", ".vob",  ".asf"};
+    return ends_in_one(name, ends, PEN_LEN(ends));
+}
+
+bool pen__name_is_tar(const char *name)
+{
+    static const char *const ends[] = {".tar",    ".tar.gz", ".tgz",     ".tar.bz2", ".tbz2",
+                                       ".tar.xz", ".txz",    ".tar.zst", ".tzst",    ".tar.lz4"};
+    return ends_in_one(name, ends, PEN_LEN(ends));
+}
+
+/* ---- patterns -------------------------------------------------------------------------------- */
+
+bool pen__name_is_excluded(const PenIngestSettings *s, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    for (uint32_t i = 0; i < s->n_exclude; i++) {
+        bool is_path = strchr(s->exclude[i], '/') != NULL;
+        const char *text = is_path || !slash ? path : slash + 1;
+        if (fnmatch(s->exclude[i], text, is_path ? FNM_PATHNAME : 0) == 0)
+            return true;
+    }
+    return false;
+}
+
+int pen__exclude_check(const PenIngestSettings *s, PenError *reterr)
+{
+    for (uint32_t i = 0; i < s->n_exclude; i++) {
+        const char *text = s->exclude[i];
+        size_t n = text ? strlen(text) : 0;
+        if (!n || text[0] == '/' || text[n - 1] == '/')
+            return pen__fail(reterr, PEN_E_INVALID, "ingest/names",
+                             "exclude '%.200s': expected a name such as '*.gif' or a path below "
+                             "the source such as 'cat/old', found %s",
+                             n ? text : "", n ? "a / at its start or its end" : "an empty text");
+    }
+    return PEN_OK;
 }

@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <penstock/ingest.h>
+
 #include "base/error.h"
 #include "io/dir.h"
 
@@ -23,6 +25,11 @@ bool pen__text_f64(const char *text, double *ret);
 #define PEN_PATTERN_NAMES 1000000
 int pen__pattern_expand(const char *pattern, PenNames *names, PenError *reterr);
 
+/* The sources as a shell takes them: numbered names that follow each other as one pattern, in
+ * quotes, each below `root`. Sorts the names. What does not fit into the text is left out, and
+ * "..." says so. */
+void pen__names_as_words(const char *root, PenNames *names, char *ret, size_t cap);
+
 /* Names with numbers in the order of their first appearance. Zero-initialised is empty. */
 typedef struct PenNameSet {
     char **names;
@@ -38,5 +45,17 @@ int pen__name_set_add(PenNameSet *set, const char *name, size_t bytes, uint32_t 
 void pen__name_set_free(PenNameSet *set);
 /* Seconds as a decimal number, as nanoseconds. False when it is none, negative or above 2^33. */
 bool pen__text_seconds(const char *text, uint64_t *ret_ns);
+
+/* Does the name end as those of images do? Formats that cannot be read count too: such a file is a
+ * broken input, so that nobody loses images without a message. */
+bool pen__name_is_image(const char *name);
+bool pen__name_is_video(const char *name);
+bool pen__name_is_tar(const char *name);
+
+/* Does a pattern of the settings match this path below the source? The folders it lies in are not
+ * compared. */
+bool pen__name_is_excluded(const PenIngestSettings *settings, const char *path);
+/* PEN_E_INVALID for a pattern that can match no path below a source. */
+int pen__exclude_check(const PenIngestSettings *settings, PenError *reterr);
 
 #endif

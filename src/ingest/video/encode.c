@@ -128,7 +128,7 @@ static int judge(PenProcessResult *result, const Output *out, const char *name, 
     if (says(result, "not divisible by 2"))
         return pen__fail(reterr, PEN_E_UNSUPPORTED, WHERE,
                          "%s: expected an even width and height, which encoding with --gop needs, "
-                         "found an odd one; pack it without --gop, or with --mode encode",
+                         "found an odd one; pack it without --gop, or without --video keep",
                          name);
     return pen__video_fail_exit("ffmpeg", name, result, reterr);
 }

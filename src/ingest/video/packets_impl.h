@@ -8,7 +8,7 @@
 #include "io/source.h"
 
 /* What to do with a video that cannot be stored as it is. */
-#define PEN_VIDEO_INSTEAD "; pack it with --mode encode, or convert it with ffmpeg"
+#define PEN_VIDEO_INSTEAD "; pack it without --video keep, or convert it with ffmpeg"
 
 /* ---- the stream ------------------------------------------------------------------------------ */
 

@@ -142,11 +142,10 @@ static PenMixDraw draw(const Mixing *m, uint64_t position)
 
 static PenMixDraw draw_for(const Mixing *m, uint32_t i)
 {
-    const PenLoaderSettings *set = &m->plan->set;
+    const PenPassStep *step = &m->slot->step;
     if (!m->rule->per_sample)
         return m->of_batch;
-    return draw(m,
-                m->slot->position + (m->plan->buckets ? i : (uint64_t)i * set->world + set->rank));
+    return draw(m, step->first + step->row + i * step->row_step);
 }
 
 static uint8_t *place(const Mixing *m, const PenOutField *f, uint32_t i)
@@ -172,11 +171,13 @@ static void mix_two(const Mixing *m, uint32_t i, uint32_t k)
 }
 
 /* Sample j of a global batch of G is paired with j + G / 2. Ranks have every world-th of them, so
- * both are of one rank. With buckets a rank has a run of places, and neighbours are paired. */
+ * both are of one rank. With buckets a rank has a run of places, and neighbours are paired. In the
+ * last batch, samples whose partner is missing or padding stay as they are, so that the number of
+ * ranks plays no part. */
 void pen__mixup_run(const PenLoadPlan *plan, PenSlot *s, uint32_t field)
 {
     const PenOutField *f = &s->fields[field];
-    uint32_t half = s->batch.n_samples / 2;
+    uint32_t n = s->step.valid, half = s->step.batch / 2;
     PenDrawKey key = pen__draw_key(plan->set.seed, s->batch.epoch);
     Mixing m = {.plan = plan,
                 .slot = s,
@@ -185,10 +186,9 @@ void pen__mixup_run(const PenLoadPlan *plan, PenSlot *s, uint32_t field)
                 .layout = layout_of(&f->tensor),
                 .key = pen__draw_key_view(key, f->draws)};
     if (!m.rule->per_sample)
-        m.of_batch = draw(&m, s->position);
-    for (uint32_t i = 0; i < half; i++)
-        if (plan->buckets)
-            mix_two(&m, 2 * i, 2 * i + 1);
-        else
-            mix_two(&m, i, i + half);
+        m.of_batch = draw(&m, s->step.first);
+    for (uint32_t i = 0; plan->buckets && 2 * i + 1 < n; i++)
+        mix_two(&m, 2 * i, 2 * i + 1);
+    for (uint32_t i = 0; !plan->buckets && i + half < n; i++)
+        mix_two(&m, i, i + half);
 }

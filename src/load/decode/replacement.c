@@ -6,10 +6,11 @@
 
 #include "base/rng.h"
 #include "load/decode/sample.h"
+#include "load/epoch/purpose.h"
 #include "load/read/fetch.h"
 #include "load/ring.h"
 
-enum { TRIES = 16, PURPOSE = 77 /* of the random numbers */ };
+enum { TRIES = 16 };
 
 static bool is_damage(int status)
 {
@@ -51,7 +52,7 @@ static int try_others(PenTasks *tasks, const PenImageDecoder *decoder, PenTask *
 {
     const PenLoadPlan *plan = tasks->plan;
     uint64_t broken = t->to.sample;
-    uint64_t key = pen__permute_key(plan->set.seed, t->to.epoch, PURPOSE, broken);
+    uint64_t key = pen__permute_key(plan->set.seed, t->to.epoch, PEN_FOR_REPLACEMENT, broken);
     PenRng rng = pen__rng_init(key, t->to.ordinal);
     int r = t->status;
     for (int i = 0; i < TRIES && is_damage(r); i++) {

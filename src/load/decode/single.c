@@ -102,7 +102,7 @@ static void assign(const PenLoadPlan *plan, PenTask *task, PenSlot *slot, uint64
 {
     PenChosen chosen = pen__load_plan_choose(plan, epoch, index);
     if (plan->buckets)
-        pen__slot_set_bucket(plan, slot, pen__plan_bucket_of(plan, epoch, index));
+        pen__slot_set_shape(plan, slot, pen__plan_bucket_of(plan, epoch, index), 1);
     PenAssignment to = {.pack = chosen.pack,
                         .fields = plan->buckets ? slot->fields : chosen.fields,
                         .slot = slot,

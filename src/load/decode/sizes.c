@@ -21,9 +21,12 @@ void pen__sizes_list(PenSlot *s, uint32_t field)
     uint32_t n = s->batch.n_samples;
     PenSizesRule rule;
     pen__program_sizes(f->program, &rule);
-    for (uint32_t i = 0; i < n; i++)
+    offsets[0] = 0;
+    for (uint32_t i = 0; i < n; i++) {
         offsets[i] = (int64_t)(i * (f->bytes / rule.element));
-    offsets[n] = offsets[n - 1] + sizes[2 * n - 2] * sizes[2 * n - 1] * rule.channels;
+        offsets[i + 1] =
+            offsets[i] + sizes[(size_t)2 * i] * sizes[(size_t)2 * i + 1] * rule.channels;
+    }
     memset(memory + f->validity, 0xff, n / 8);
     memory[f->validity + n / 8] = (uint8_t)((1u << n % 8) - 1);
 }

@@ -10,6 +10,7 @@
 #define LEAST_GAIN 1.05
 /* The share of the free memory that a pack may take. */
 #define MEMORY_SHARE 0.8
+#define MIB (UINT64_C(1) << 20)
 
 /* What a change leaves as it is, and what still limits the speed then. */
 enum { KEEP_CPU = 1, KEEP_SUPPLY = 2, KEEP_CONSUMER = 4 };
@@ -234,9 +235,24 @@ static void advise_disk(const PenAdviceCase *k, PenDiagnosis *ret)
     advise_requests(k, ret);
 }
 
+/* Each request has some samples of a block, and there are many, because blocks do not fit. */
+static void advise_entire_blocks(const PenAdviceCase *k, PenDiagnosis *ret)
+{
+    const PenLoaderStats *s = k->stats;
+    double rate = limited(k, 0, KEEP_CPU | KEEP_CONSUMER);
+    unsigned long long wanted = s->memory_wanted_bytes;
+    if (wanted)
+        add(ret, "memory", PEN_MAX(rate, k->busy->per_second),
+            "Give the loader more memory: memory=\"%lluMiB\". It then requests entire blocks "
+            "instead of %s.",
+            (wanted - 1) / MIB + 1,
+            s->fetch_unit == PEN_FETCH_SAMPLES ? "single samples" : "a few samples each");
+}
+
 static void advise_network(const PenAdviceCase *k, PenDiagnosis *ret)
 {
     double rate = limited(k, 0, KEEP_CPU | KEEP_CONSUMER);
+    advise_entire_blocks(k, ret);
     if (!k->facts->has_cache)
         add_gain(ret, "cache", rate,
                  "Add a cache on a fast local disk (cache=DIR). It helps from the second epoch on, "
@@ -265,6 +281,10 @@ static void advise_memory(const PenAdviceCase *k, PenDiagnosis *ret)
 {
     const PenLoaderStats *s = k->stats;
     double rate = unhindered(k->busy);
+    if (s->memory_wanted_bytes) {
+        advise_entire_blocks(k, ret);
+        return;
+    }
     if (s->io_threads && s->io_threads < s->io_threads_wanted)
         rate = k->busy->per_second * s->io_threads_wanted / s->io_threads;
     rate = limited(k, rate, KEEP_CPU | KEEP_CONSUMER);

@@ -7,15 +7,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-typedef struct PenGrouping {
-    uint32_t batch; /* B */
-    uint32_t ranks; /* G; 0: there are no buckets */
-} PenGrouping;
-
 typedef struct PenBucketTable {
-    uint64_t group;    /* B * G */
+    uint64_t group;    /* samples of a global batch */
     uint64_t n_groups; /* of these places each */
-    uint32_t *entries; /* of all places; the highest bit is set where it only fills up */
+    uint32_t *entries; /* of all places; the highest bit is set where it only pads */
     uint32_t *groups;  /* the one at each turn */
 } PenBucketTable;
 
@@ -26,7 +21,7 @@ static inline uint32_t pen__bucket_table_entry(const PenBucketTable *t, uint64_t
     return t->entries[t->groups[place / t->group] * t->group + place % t->group];
 }
 
-/* Sample at a place, and does it only fill up? */
+/* Sample at a place, and does it only pad? */
 static inline uint64_t pen__bucket_table_at(const PenBucketTable *t, uint64_t place)
 {
     return pen__bucket_table_entry(t, place) & ~PEN_BUCKET_FILLS;

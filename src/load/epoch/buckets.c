@@ -2,38 +2,36 @@
 #include "load/epoch/buckets.h"
 
 #include <inttypes.h>
-#include <string.h>
+#include <stdlib.h>
 
 #include "base/attr.h"
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "load/epoch/purpose.h"
 
 #define WHERE "load/buckets"
 
-enum { FOR_GROUPS = 7 }; /* of the random numbers; order.c and weights.c have those before it */
-#define CLASSES_MOST (UINT64_C(1) << 24)
-#define FILLS_MOST (UINT64_C(1) << 28) /* a state may name any number of ranks */
+#define FILLS_MOST (UINT64_C(1) << 28) /* a state may name any global batch */
 
 typedef struct Bucket {
-    uint64_t n;       /* samples */
-    uint64_t first;   /* of its full groups */
-    uint64_t n_full;  /* full groups; the first of them */
-    uint64_t in_turn; /* have positions c mod G in batch c */
-    uint64_t part;    /* the group that is not full; UINT64_MAX: none */
-    uint64_t seen;    /* samples so far */
-    uint64_t rest;    /* and of these, those that were dealt in turn */
+    uint64_t n;      /* samples */
+    uint64_t first;  /* of its full groups */
+    uint64_t n_full; /* full groups */
+    uint64_t part;   /* the group that is not full; UINT64_MAX: none */
+    uint64_t seen;   /* samples so far */
 } Bucket;
 
 typedef struct Builder {
     const PenBucketOf *of;
     const PenOrder *order;
-    PenGrouping g;
+    const PenBucketSteps *steps;
     uint64_t group, n_full;
     Bucket *buckets;
-    uint32_t *classes; /* of each bucket and position mod G: samples */
-    uint32_t *filled;  /* of each full group: places */
-    uint64_t n_done;   /* groups that are full */
+    uint32_t *filled; /* of each full group: places */
+    uint32_t *lanes;  /* of each place's sample; NULL: it does not matter */
+    uint64_t *sorted; /* one group */
+    uint64_t n_done;  /* groups that are full */
     PenBucketTable *table;
 } Builder;
 
@@ -49,108 +47,94 @@ void pen__bucket_count(const PenBucketOf *b, uint64_t epoch, PenBucketCounts *re
         ret->n[pen__bucket_of(b, epoch, i)]++;
 }
 
-int pen__bucket_places(const PenBucketOf *b, const PenBucketCounts *counts, PenGrouping g,
-                       bool drop_last, uint64_t *ret, PenError *reterr)
+int pen__bucket_places(const PenBucketOf *b, const PenBucketCounts *counts,
+                       const PenBucketSteps *steps, uint64_t *ret, PenError *reterr)
 {
-    uint64_t group = (uint64_t)g.batch * g.ranks, groups = 0, places;
+    uint64_t group = steps->group, groups = 0, places;
     for (uint32_t i = 0; i < b->n_buckets; i++)
-        groups += counts->n[i] / group + (!drop_last && counts->n[i] % group);
+        groups += counts->n[i] / group +
+                  (steps->last_batch != PEN_LAST_DROP && counts->n[i] % group != 0);
     if (b->n > PEN_BUCKET_SAMPLES_MOST || pen__mul_over(groups, group, &places) ||
-        places > b->n + FILLS_MOST || (uint64_t)g.ranks * b->n_buckets > CLASSES_MOST)
+        places > b->n + FILLS_MOST)
         return pen__fail(reterr, PEN_E_LIMIT, WHERE,
-                         "buckets: expected at most 2^31 samples and 2^28 that only fill batches, "
-                         "found %" PRIu64 " samples in %u buckets and batches of %u on %u ranks; "
-                         "use fewer buckets, or drop_last",
-                         b->n, b->n_buckets, g.batch, g.ranks);
+                         "buckets: expected at most 2^31 samples and 2^28 that only pad batches, "
+                         "found %" PRIu64 " samples in %u buckets and global batches of %" PRIu64
+                         "; use fewer buckets, or last_batch=\"drop\"",
+                         b->n, b->n_buckets, group);
     *ret = places;
     return PEN_OK;
 }
 
-/* ---- what is known before places are given ---- */
+/* ---- groups ---- */
 
-static void count_groups(Builder *b, const PenBucketCounts *counts, bool drop_last)
+static void count_groups(Builder *b, const PenBucketCounts *counts)
 {
     uint64_t n_parts = 0;
     for (uint32_t i = 0; i < b->of->n_buckets; i++) {
         Bucket *k = &b->buckets[i];
         *k = (Bucket){.n = counts->n[i], .first = b->n_full, .part = UINT64_MAX};
-        k->n_full = k->in_turn = k->n / b->group;
+        k->n_full = k->n / b->group;
         b->n_full += k->n_full;
     }
-    for (uint32_t i = 0; i < b->of->n_buckets && !drop_last; i++)
-        if (b->buckets[i].n % b->group)
+    for (uint32_t i = 0; i < b->of->n_buckets; i++)
+        if (b->steps->last_batch != PEN_LAST_DROP && b->buckets[i].n % b->group)
             b->buckets[i].part = b->n_full + n_parts++;
 }
 
-static uint32_t *class_of(Builder *b, uint32_t bucket, uint64_t position)
+static void put_sample(Builder *b, uint64_t position, uint32_t entry)
 {
-    return &b->classes[(uint64_t)bucket * b->g.ranks + position % b->g.ranks];
-}
-
-/* As many groups as the class with the fewest samples has batches. */
-static void count_in_turn(Builder *b)
-{
-    for (uint64_t p = 0; p < b->of->n; p++)
-        (*class_of(b, pen__bucket_of(b->of, b->order->epoch, pen__order_at(b->order, p)), p))++;
-    for (uint32_t i = 0; i < b->of->n_buckets; i++)
-        for (uint32_t c = 0; c < b->g.ranks; c++) {
-            uint64_t batches = *class_of(b, i, c) / b->g.batch;
-            b->buckets[i].in_turn = PEN_MIN(b->buckets[i].in_turn, batches);
-        }
-    memset(b->classes, 0, (size_t)b->of->n_buckets * b->g.ranks * sizeof *b->classes);
-}
-
-/* ---- places ---- */
-
-/* Which places of a group its samples have, when they are dealt to its batches in turn. */
-static uint64_t dealt(const Builder *b, uint64_t inner)
-{
-    return inner % b->g.ranks * b->g.batch + inner / b->g.ranks;
-}
-
-static void put(Builder *b, uint64_t group, uint64_t place, uint32_t entry)
-{
-    b->table->entries[group * b->group + place] = entry;
+    Bucket *k = &b->buckets[pen__bucket_of(b->of, b->order->epoch, entry)];
+    uint64_t nth = k->seen++ / b->group, inner = (k->seen - 1) % b->group;
+    uint64_t group = nth < k->n_full ? k->first + nth : k->part;
+    if (group == UINT64_MAX)
+        return;
+    b->table->entries[group * b->group + inner] = entry;
+    if (b->lanes)
+        b->lanes[group * b->group + inner] = pen__stream_lane(b->order->streams, position);
     if (group < b->n_full && ++b->filled[group] == b->group)
         b->table->groups[b->n_done++] = (uint32_t)group;
 }
 
 /* The order of the bucket is repeated from its start in what its last group lacks. */
-static void fill(Builder *b, const Bucket *k, uint64_t nth, uint32_t entry)
+static void fill_part(const Builder *b, const Bucket *k)
 {
-    for (uint64_t inner = k->n % b->group + nth; inner < b->group; inner += k->n)
-        put(b, k->part, dealt(b, inner), entry | PEN_BUCKET_FILLS);
+    uint64_t n = k->n % b->group;
+    uint32_t *part = &b->table->entries[k->part * b->group];
+    const uint32_t *from = k->n_full ? &b->table->entries[k->first * b->group] : part;
+    for (uint64_t i = n; i < b->group; i++)
+        part[i] = from[(i - n) % k->n] | PEN_BUCKET_FILLS;
 }
 
-static void put_dealt(Builder *b, Bucket *k, uint32_t entry)
+static int by_lane(const void *a, const void *b)
 {
-    uint64_t group = k->in_turn + k->rest / b->group, inner = k->rest % b->group;
-    k->rest++;
-    if (group < k->n_full)
-        put(b, k->first + group, dealt(b, inner), entry);
-    else if (k->part != UINT64_MAX)
-        put(b, k->part, dealt(b, inner), entry);
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
 }
 
-static void put_sample(Builder *b, uint64_t position, uint32_t entry)
+/* Cuts a group of n samples, and others that pad it, into parts for the ranks. */
+static void cut(const Builder *b, uint64_t group, uint64_t n, uint32_t parts)
 {
-    uint32_t bucket = pen__bucket_of(b->of, b->order->epoch, entry), batch = b->g.batch;
-    Bucket *k = &b->buckets[bucket];
-    uint32_t nth = (*class_of(b, bucket, position))++;
-    if (nth / batch < k->in_turn)
-        put(b, k->first + nth / batch, position % b->g.ranks * batch + nth % batch, entry);
-    else
-        put_dealt(b, k, entry);
-    if (k->part != UINT64_MAX)
-        fill(b, k, k->seen, entry);
-    k->seen++;
+    uint32_t *entries = &b->table->entries[group * b->group];
+    uint64_t each = b->group / parts, fill = n;
+    for (uint64_t i = 0; i < b->group; i++) /* the sort keeps the order within a lane */
+        b->sorted[i] = i | (b->lanes && i < n ? (uint64_t)b->lanes[group * b->group + i] << 32 : 0);
+    if (b->lanes)
+        qsort(b->sorted, n, sizeof *b->sorted, by_lane);
+    for (uint64_t i = 0; i < b->group; i++)
+        b->sorted[i] = entries[(uint32_t)b->sorted[i]];
+    for (uint64_t r = 0; r < parts; r++) {
+        uint64_t from = n * r / parts, valid = n * (r + 1) / parts - from;
+        for (uint64_t i = 0; i < each; i++)
+            entries[r * each + i] = (uint32_t)b->sorted[i < valid ? from + i : fill++];
+    }
 }
 
 static void order_groups(Builder *b)
 {
     PenPermutation mix;
-    uint64_t key = pen__permute_key(b->order->plan.seed, b->order->epoch, FOR_GROUPS, 0);
-    if (b->order->plan.kind == PEN_ORDER_RANDOM && b->n_full) {
+    uint64_t key = pen__permute_key(b->order->plan.seed, b->order->epoch, PEN_FOR_GROUPS, 0);
+    bool is_mixed = b->order->plan.kind != PEN_ORDER_SEQUENTIAL && !b->order->streams;
+    if (is_mixed && b->n_full) {
         pen__permute_init(&mix, b->n_full, key);
         for (uint64_t i = 0; i < b->n_full; i++)
             b->table->groups[i] = (uint32_t)pen__permute_at(&mix, i);
@@ -159,13 +143,21 @@ static void order_groups(Builder *b)
         b->table->groups[i] = (uint32_t)i;
 }
 
-static void build(Builder *b, const PenBucketCounts *counts, bool drop_last)
+static void build(Builder *b, const PenBucketCounts *counts)
 {
-    count_groups(b, counts, drop_last);
-    if (b->g.ranks > 1)
-        count_in_turn(b);
+    uint32_t full = b->steps->has_pairs ? 1 : b->steps->world;
+    uint32_t part = b->steps->last_batch == PEN_LAST_SHORT ? b->steps->world : full;
+    count_groups(b, counts);
     for (uint64_t p = 0; p < b->of->n; p++)
         put_sample(b, p, (uint32_t)pen__order_at(b->order, p));
+    for (uint32_t i = 0; i < b->of->n_buckets; i++) /* before the groups that it repeats are cut */
+        if (b->buckets[i].part != UINT64_MAX)
+            fill_part(b, &b->buckets[i]);
+    for (uint64_t i = 0; i < b->n_full && full > 1; i++)
+        cut(b, i, b->group, full);
+    for (uint32_t i = 0; i < b->of->n_buckets; i++)
+        if (b->buckets[i].part != UINT64_MAX)
+            cut(b, b->buckets[i].part, b->buckets[i].n % b->group, part);
     order_groups(b);
 }
 
@@ -194,29 +186,37 @@ void pen__bucket_table_free(PenBucketTable **table)
     *table = NULL;
 }
 
-int pen__bucket_table_new(const PenBucketOf *of, const PenOrder *order, PenGrouping g,
-                          bool drop_last, PenBucketTable **ret, PenError *reterr)
+static void free_builder(Builder *b)
 {
-    Builder b = {.of = of, .order = order, .g = g, .group = (uint64_t)g.batch * g.ranks};
+    pen__free(b->buckets);
+    pen__free(b->filled);
+    pen__free(b->lanes);
+    pen__free(b->sorted);
+}
+
+int pen__bucket_table_new(const PenBucketOf *of, const PenOrder *order, const PenBucketSteps *steps,
+                          PenBucketTable **ret, PenError *reterr)
+{
+    uint64_t group = steps->group, places;
+    Builder b = {.of = of, .order = order, .steps = steps, .group = group};
     PenBucketCounts counts;
-    uint64_t places;
     pen__bucket_count(of, order->epoch, &counts);
-    int r = pen__bucket_places(of, &counts, g, drop_last, &places, reterr);
+    int r = pen__bucket_places(of, &counts, steps, &places, reterr);
     if (r < 0)
         return r;
+    bool has_lanes = order->streams && steps->world > 1 && !steps->has_pairs;
     b.buckets = pen__alloc_array(of->n_buckets, sizeof *b.buckets);
-    b.classes = pen__zalloc((size_t)of->n_buckets * g.ranks * sizeof *b.classes);
-    b.filled = pen__zalloc((size_t)(places / b.group + 1) * sizeof *b.filled);
-    b.table = new_table(b.group, places / b.group);
-    if (b.buckets && b.classes && b.filled && b.table) {
-        build(&b, &counts, drop_last);
+    b.filled = pen__zalloc((size_t)(places / group + 1) * sizeof *b.filled);
+    b.lanes = has_lanes ? pen__alloc_array(PEN_MAX(places, 1u), sizeof *b.lanes) : NULL;
+    b.sorted = pen__alloc_array(PEN_MIN(group, places + 1), sizeof *b.sorted);
+    b.table = new_table(group, places / group);
+    if (b.buckets && b.filled && b.sorted && b.table && (b.lanes || !has_lanes)) {
+        build(&b, &counts);
         *ret = b.table;
     } else {
         pen__bucket_table_free(&b.table);
         r = pen__fail_memory(reterr, WHERE, "order of buckets");
     }
-    pen__free(b.buckets);
-    pen__free(b.classes);
-    pen__free(b.filled);
+    free_builder(&b);
     return r;
 }

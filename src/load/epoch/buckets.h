@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Batches of one bucket each. One walk through the order of an epoch hands every sample to its
- * bucket; B * G samples of one bucket are a group, which becomes G consecutive batches of B. G is
- * the number of ranks for which the order was made: all of them have the same bucket in a step.
+ * bucket; as many samples of one bucket as a global batch has are a group, which becomes the
+ * batches of all ranks in one step. So which samples are in a group depends on the size of the
+ * global batch alone; the groups are then cut into the parts of the ranks, sorted by their streams.
  *
- * Batch c of a group has samples whose positions in the order are c mod G, so that a rank keeps to
- * its own lanes; what does not fit that way is dealt to the batches in turn. With one bucket, ranks
- * have the batches that they have without. Of a random order the groups are mixed; other orders
- * keep them in the order in which they fill up. Groups that are not full come last: what is missing
- * are repeated samples of the bucket, which only fill up. */
+ * Where all samples are mixed at once, the groups are mixed too; other orders keep them in the
+ * order in which they fill up. Groups that are not full come last: in the places that are left are
+ * repeated samples of the bucket, which pad the batches, or are not loaded if these are short. */
 #ifndef PEN_LOAD_EPOCH_BUCKETS_H
 #define PEN_LOAD_EPOCH_BUCKETS_H
 
@@ -26,6 +25,14 @@ typedef struct PenBucketOf {
     uint64_t seed;
 } PenBucketOf;
 
+/* Of what the batches of a step are made. */
+typedef struct PenBucketSteps {
+    uint64_t group;     /* samples of a global batch */
+    uint32_t world;     /* parts that it is cut into */
+    int32_t last_batch; /* PEN_LAST_* */
+    bool has_pairs;     /* neighbours stay together, for any number of ranks */
+} PenBucketSteps;
+
 typedef struct PenBucketCounts {
     uint64_t n[PEN_MAX_BUCKETS]; /* samples of each bucket in an epoch */
 } PenBucketCounts;
@@ -33,12 +40,12 @@ typedef struct PenBucketCounts {
 /* The bucket of sample i < n of those before they are mixed. */
 uint32_t pen__bucket_of(const PenBucketOf *b, uint64_t epoch, uint64_t i);
 void pen__bucket_count(const PenBucketOf *b, uint64_t epoch, PenBucketCounts *ret);
-/* Places of an epoch: B * G for each group. PEN_E_LIMIT for more than a table can have. */
-int pen__bucket_places(const PenBucketOf *b, const PenBucketCounts *counts, PenGrouping g,
-                       bool drop_last, uint64_t *ret, PenError *reterr);
+/* Places of an epoch: those of all groups. PEN_E_LIMIT for more than a table can have. */
+int pen__bucket_places(const PenBucketOf *b, const PenBucketCounts *counts,
+                       const PenBucketSteps *steps, uint64_t *ret, PenError *reterr);
 /* `order` is that of the epoch, without a table. */
-int pen__bucket_table_new(const PenBucketOf *of, const PenOrder *order, PenGrouping g,
-                          bool drop_last, PenBucketTable **ret, PenError *reterr);
+int pen__bucket_table_new(const PenBucketOf *of, const PenOrder *order, const PenBucketSteps *steps,
+                          PenBucketTable **ret, PenError *reterr);
 void pen__bucket_table_free(PenBucketTable **table); /* accepts NULL */
 
 #endif

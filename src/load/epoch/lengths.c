@@ -2,13 +2,12 @@
 #include "load/epoch/lengths.h"
 
 #include "load/epoch/permute.h"
-
-enum { FOR_LENGTHS = 8 }; /* of the random numbers; order.c, weights.c and buckets.c have others */
+#include "load/epoch/purpose.h"
 
 static PenPermutation mix_of(const PenLengths *l, uint64_t epoch, uint64_t round)
 {
     PenPermutation mix;
-    pen__permute_init(&mix, l->n, pen__permute_key(l->seed, epoch, FOR_LENGTHS, round));
+    pen__permute_init(&mix, l->n, pen__permute_key(l->seed, epoch, PEN_FOR_LENGTHS, round));
     return mix;
 }
 

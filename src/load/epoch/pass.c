@@ -3,16 +3,18 @@
 
 static void open_batch(PenEpochPass *p)
 {
-    const PenSplit *s = &p->split;
-    if (!s->lengths)
-        return;
-    p->length = pen__lengths_at(s->lengths, s->epoch, s->step + p->next_batch);
-    p->batch = s->lengths->batch[p->length];
+    if (p->next_batch < p->steps)
+        p->step = pen__split_step(&p->split, p->next_batch);
 }
 
 void pen__epoch_pass_init(PenEpochPass *p)
 {
-    p->batch = p->split.batch;
+    p->split.deal = p->split.has_pairs && !p->order.table
+                        ? PEN_DEAL_IN_TURN /* which leaves both of a pair with one rank */
+                        : pen__deal_for(&p->order, p->split.world);
+    p->split.streams = p->order.streams;
+    p->split.table = p->order.table;
+    p->steps = p->split.start < p->split.n ? pen__split_steps(&p->split) : 0;
     open_batch(p);
 }
 
@@ -29,26 +31,18 @@ bool pen__epoch_pass_has_next(const PenEpochPass *p)
 PenPassSample pen__epoch_pass_peek(const PenEpochPass *p)
 {
     PenPassSample s = {.index = p->next_sample};
-    s.position = pen__split_nth(&p->split, p->assigned, &s.valid);
+    s.position = pen__split_position(&p->split, &p->step, p->next_sample, &s.valid);
     s.chosen = pen__order_at(&p->order, s.position);
     if (p->order.table)
         s.valid = s.valid && !pen__bucket_table_fills(p->order.table, s.position);
     return s;
 }
 
-uint64_t pen__epoch_pass_batch_at(const PenEpochPass *p)
-{
-    const PenSplit *s = &p->split;
-    bool valid;
-    if (s->by_batch)
-        return pen__split_position(s, p->next_batch, 0, &valid);
-    return s->start + pen__split_samples(s, p->next_batch) * s->world;
-}
-
 void pen__epoch_pass_advance(PenEpochPass *p)
 {
-    p->assigned++;
-    if (++p->next_sample < p->batch)
+    bool is_empty = pen__epoch_pass_is_empty(p);
+    p->assigned += !is_empty;
+    if (!is_empty && ++p->next_sample < p->step.samples)
         return;
     p->next_sample = 0;
     p->next_batch++;
@@ -75,5 +69,5 @@ uint64_t pen__epoch_pass_position(const PenEpochPass *p)
     const PenSplit *s = &p->split;
     if (p->delivered == p->steps)
         return s->n;
-    return s->start + pen__split_samples(s, p->delivered) * s->world;
+    return s->start + pen__split_places(s, p->delivered) * s->world;
 }

@@ -7,7 +7,7 @@
 #ifndef PEN_LOAD_EPOCH_PASS_H
 #define PEN_LOAD_EPOCH_PASS_H
 
-#include "load/epoch/order.h"
+#include "load/epoch/split.h"
 
 typedef struct PenEpochPass {
     PenOrder order;
@@ -15,8 +15,7 @@ typedef struct PenEpochPass {
     uint64_t steps;       /* batches */
     uint64_t next_batch;  /* that gets the next sample */
     uint32_t next_sample; /* its place in that batch */
-    uint32_t batch;       /* samples of that batch */
-    uint32_t length;      /* and the number of its length; without lengths 0 */
+    PenPassStep step;     /* and which samples that batch has */
     uint64_t assigned;    /* samples passed by so far */
     uint64_t delivered;   /* batches */
     bool ended;           /* no more samples are to be read */
@@ -29,18 +28,21 @@ typedef struct PenPassSample {
     uint64_t position; /* in the sequence of all ranks */
     uint64_t chosen;   /* number among the samples of the run */
     uint32_t index;    /* in its batch; 0 begins another */
-    bool valid;        /* false: it only fills up the batch */
+    bool valid;        /* false: it only pads the batch */
 } PenPassSample;
 
-void pen__epoch_pass_init(PenEpochPass *p); /* order, split and steps are set */
+/* The order is set, and of the split all but how it is dealt. */
+void pen__epoch_pass_init(PenEpochPass *p);
 /* Neither ended nor failed. */
 bool pen__epoch_pass_is_running(const PenEpochPass *p);
-bool pen__epoch_pass_has_next(const PenEpochPass *p); /* is running, and samples are left */
-PenPassSample pen__epoch_pass_peek(const PenEpochPass *p);
-/* Position of the first sample that all ranks together have in the next batch; with buckets, of the
- * first one of this rank. */
-uint64_t pen__epoch_pass_batch_at(const PenEpochPass *p);
-void pen__epoch_pass_advance(PenEpochPass *p); /* to the sample after it */
+bool pen__epoch_pass_has_next(const PenEpochPass *p); /* is running, and batches are left */
+/* The next batch has no samples. */
+static inline bool pen__epoch_pass_is_empty(const PenEpochPass *p)
+{
+    return !p->step.samples;
+}
+PenPassSample pen__epoch_pass_peek(const PenEpochPass *p); /* the next batch is not empty */
+void pen__epoch_pass_advance(PenEpochPass *p); /* to the sample after it; or past an empty batch */
 /* A failure that no batch is to blame for, until it is taken. */
 void pen__epoch_pass_fail(PenEpochPass *p, int status, const PenError *error);
 int pen__epoch_pass_take_error(PenEpochPass *p, PenError *reterr); /* PEN_OK: there is none */

@@ -106,3 +106,8 @@ uint64_t pen__permute_find(const PenPermutation *p, uint64_t value)
     } while (value >= p->n);
     return value;
 }
+
+bool pen__permute_bit(uint64_t key, uint64_t number)
+{
+    return mix(key + number * GOLDEN) >> 63;
+}

@@ -3,6 +3,7 @@
 #ifndef PEN_LOAD_EPOCH_PERMUTE_H
 #define PEN_LOAD_EPOCH_PERMUTE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define PEN_PERMUTE_MOST (UINT64_C(1) << 63) /* the largest n */
@@ -16,8 +17,10 @@ typedef struct PenPermutation {
     uint64_t keys[PEN_PERMUTE_ROUNDS_FEW];
 } PenPermutation;
 
-/* A hash of what a permutation is for: the words, in this order. */
+/* A hash of what a permutation is for: the words, in this order. `purpose`: an enum PenPurpose. */
 uint64_t pen__permute_key(uint64_t seed, uint64_t epoch, uint64_t purpose, uint64_t index);
+/* A random bit for each number. */
+bool pen__permute_bit(uint64_t key, uint64_t number);
 /* n from 1 to PEN_PERMUTE_MOST. */
 void pen__permute_init(PenPermutation *ret, uint64_t n, uint64_t key);
 void pen__permute_rekey(PenPermutation *p, uint64_t key);      /* the same n, another permutation */

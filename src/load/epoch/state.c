@@ -6,11 +6,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/attr.h"
+#include "base/bytes.h"
 #include "base/error.h"
+#include "base/sha256.h"
 #include "pack/format/format.h"
 
-enum { VERSION = 1, SHOWN = 40, PACK_DIGITS = 32, HASH_DIGITS = 16 };
+enum { VERSION = 2, SHOWN = 40, PACK_DIGITS = 32, HASH_DIGITS = 16 };
 
 enum {
     KEY_VERSION,
@@ -19,24 +20,23 @@ enum {
     KEY_SAMPLES,
     KEY_SEED,
     KEY_ORDER,
-    KEY_LANES,
-    KEY_WINDOW,
+    KEY_BUFFER,
     KEY_BLOCK,
     KEY_PACK,
     KEY_PIPELINE,
     KEY_SUBSET,
+    KEY_HASH,
     N_NEEDED,
-    KEY_RANKS = N_NEEDED, /* these three with buckets alone */
-    KEY_BATCH,
-    KEY_PLACE,
-    N_WITH_BUCKETS,
-    KEY_STEP = N_WITH_BUCKETS, /* with a token budget alone */
+    KEY_BATCH = N_NEEDED, /* with one of the two after it */
+    KEY_PLACE,            /* with buckets alone */
+    KEY_STEP,             /* with a token budget alone */
     N_KEYS
 };
 
 static const char *const key_names[N_KEYS] = {
-    "version", "epoch", "position", "samples", "seed",  "order", "lanes", "window",
-    "block",   "pack",  "pipeline", "subset",  "ranks", "batch", "place", "step"};
+    "version", "epoch",          "position",     "samples", "seed",
+    "order",   "shuffle_buffer", "block",        "pack",    "pipeline",
+    "subset",  "hash",           "global_batch", "place",   "step"};
 
 /* A piece of the text; n is 0 where there is none. */
 typedef struct Word {
@@ -54,10 +54,33 @@ static void hex_write(const uint8_t id[16], char ret[PACK_DIGITS + 1])
         snprintf(ret + 2 * i, 3, "%02x", id[i]);
 }
 
+static uint64_t buffer_of(const PenOrderPlan *o)
+{
+    return pen__order_has_streams(o->kind) ? o->streams * o->block_samples : 0;
+}
+
+uint64_t pen__state_hash(const PenState *s)
+{
+    const PenOrderPlan *o = &s->order;
+    uint64_t has_streams = pen__order_has_streams(o->kind);
+    uint64_t words[] = {
+        (uint64_t)o->kind, o->n,       o->seed,         has_streams * o->streams,
+        s->subset,         s->by_step, s->global_batch, has_streams * o->block_samples};
+    PenSha256 hash;
+    uint8_t bytes[8], sum[32];
+    pen__sha256_init(&hash);
+    pen__sha256_update(&hash, s->pack_id, sizeof s->pack_id);
+    for (size_t i = 0; i < PEN_LEN(words); i++) {
+        pen__store64(bytes, words[i]);
+        pen__sha256_update(&hash, bytes, sizeof bytes);
+    }
+    pen__sha256_final(&hash, sum);
+    return pen__load64(sum);
+}
+
 int pen__state_write(const PenState *s, char *buf, PenError *reterr)
 {
     const PenOrderPlan *o = &s->order;
-    bool by_block = pen__order_by_block(o->kind);
     char pack[PACK_DIGITS + 1];
     int r = pen__order_check(o, reterr);
     if (r < 0)
@@ -69,25 +92,19 @@ int pen__state_write(const PenState *s, char *buf, PenError *reterr)
     hex_write(s->pack_id, pack);
     snprintf(buf, PEN_STATE_BYTES,
              "version=%d epoch=%" PRIu64 " position=%" PRIu64 " samples=%" PRIu64 " seed=%" PRIu64
-             " order=%s lanes=%" PRIu32 " window=%" PRIu32 " block=%" PRIu64
-             " pack=%s pipeline=%016" PRIx64 " subset=%016" PRIx64,
-             VERSION, s->epoch, s->position, o->n, o->seed, pen__order_name(o->kind),
-             by_block ? o->lanes : 0, by_block ? o->window : 0, by_block ? o->block_samples : 0,
-             pack, s->pipeline, s->subset);
-    if (s->group.ranks) {
+             " order=%s shuffle_buffer=%" PRIu64 " block=%" PRIu64 " pack=%s pipeline=%016" PRIx64
+             " subset=%016" PRIx64 " hash=%016" PRIx64,
+             VERSION, s->epoch, s->position, o->n, o->seed, pen__order_name(o->kind), buffer_of(o),
+             buffer_of(o) ? o->block_samples : 0, pack, s->pipeline, s->subset, pen__state_hash(s));
+    if (s->global_batch) {
         size_t n = strlen(buf);
-        snprintf(buf + n, PEN_STATE_BYTES - n,
-                 " ranks=%" PRIu32 " batch=%" PRIu32 " place=%" PRIu64, s->group.ranks,
-                 s->group.batch, s->place);
-    }
-    if (s->by_step) {
-        size_t n = strlen(buf);
-        snprintf(buf + n, PEN_STATE_BYTES - n, " step=%" PRIu64, s->step);
+        snprintf(buf + n, PEN_STATE_BYTES - n, " global_batch=%" PRIu64 " %s=%" PRIu64,
+                 s->global_batch, s->by_step ? "step" : "place", s->by_step ? s->step : s->place);
     }
     return PEN_OK;
 }
 
-/* ---- taking the text apart ------------------------------------------------------------------- */
+/* ---- parsing the text ------------------------------------------------------------------- */
 
 /* The beginning of a word, fit to be shown. */
 static const char *show(Word w, char buf[SHOWN + 4])
@@ -172,30 +189,34 @@ static int read_word(Words *words, Word w, Word *unknown, PenError *reterr)
     return PEN_OK;
 }
 
-static bool has_group(const Words *words)
+static bool has(const Words *words, int key)
 {
-    return words->values[KEY_RANKS].n || words->values[KEY_BATCH].n || words->values[KEY_PLACE].n;
+    return words->values[key].n > 0;
 }
 
 static int check_words(const Words *words, Word unknown, PenError *reterr)
 {
     char shown[SHOWN + 4];
     Word version = words->values[KEY_VERSION];
-    if (version.n && !word_is(version, "1"))
+    if (version.n && !word_is(version, "2"))
         return fail_value(reterr, KEY_VERSION, version,
-                          "1; load it with the release of penstock that wrote it");
-    int n = has_group(words) ? N_WITH_BUCKETS : N_NEEDED;
-    for (int i = 0; i < n; i++)
-        if (!words->values[i].n)
+                          "2; load it with the version of penstock that wrote it");
+    for (int i = 0; i < N_NEEDED; i++)
+        if (!has(words, i))
             return pen__fail(reterr, PEN_E_INVALID, "load/state",
-                             "state: %s is missing, expected version=1 epoch=... as saved",
+                             "state: %s is missing, expected version=2 epoch=... as saved",
                              key_names[i]);
     if (unknown.n)
         return pen__fail(reterr, PEN_E_INVALID, "load/state",
-                         "state: \"%s\" is not a key of version 1, expected only epoch, position, "
-                         "samples, seed, order, lanes, window, block, pack, pipeline, subset, "
-                         "ranks, batch, place, step",
+                         "state: \"%s\" is not a key of version 2, expected only epoch, position, "
+                         "samples, seed, order, shuffle_buffer, block, pack, pipeline, subset, "
+                         "hash, global_batch, place, step",
                          show(unknown, shown));
+    if (has(words, KEY_BATCH) != (has(words, KEY_PLACE) || has(words, KEY_STEP)) ||
+        (has(words, KEY_PLACE) && has(words, KEY_STEP)))
+        return pen__fail(reterr, PEN_E_INVALID, "load/state",
+                         "state: expected global_batch with place (of buckets) or with step (of a "
+                         "token budget), or none of them");
     return PEN_OK;
 }
 
@@ -205,7 +226,7 @@ static int split_words(const char *text, Words *ret, PenError *reterr)
     Word w;
     if (!text || !*text)
         return pen__fail(reterr, PEN_E_INVALID, "load/state",
-                         "state: empty, expected version=1 epoch=... as saved");
+                         "state: empty, expected version=2 epoch=... as saved");
     if (strnlen(text, PEN_STATE_BYTES) >= PEN_STATE_BYTES)
         return pen__fail(reterr, PEN_E_INVALID, "load/state",
                          "state: too long, expected fewer than %d bytes", PEN_STATE_BYTES);
@@ -252,22 +273,22 @@ static int read_pack(const Words *words, uint8_t ret[16], PenError *reterr)
     return ok ? PEN_OK : fail_value(reterr, KEY_PACK, w, "32 hexadecimal digits");
 }
 
-/* Lanes, window and block: at least 1 each by blocks, 0 otherwise. */
-static int read_lanes(const Words *words, PenOrderPlan *o, PenError *reterr)
+/* The buffer is a valid number of streams, each of one block. */
+static int read_streams(const Words *words, PenOrderPlan *o, PenError *reterr)
 {
-    bool by_block = pen__order_by_block(o->kind);
-    uint64_t least = by_block ? 1 : 0;
-    uint64_t lanes = 0;
-    uint64_t window = 0;
-    int r = read_number(words, KEY_LANES, least, by_block ? PEN_LANES_MOST : 0, &lanes, reterr);
-    if (r == PEN_OK)
-        r = read_number(words, KEY_WINDOW, least, by_block ? PEN_LANES_MOST : 0, &window, reterr);
-    if (r == PEN_OK)
-        r = read_number(words, KEY_BLOCK, least, by_block ? PEN_MAX_BLOCK_SAMPLES : 0,
+    bool has_streams = pen__order_has_streams(o->kind);
+    uint64_t buffer, most = has_streams ? PEN_PERMUTE_MOST : 0;
+    int r = read_number(words, KEY_BLOCK, has_streams, has_streams ? PEN_MAX_BLOCK_SAMPLES : 0,
                         &o->block_samples, reterr);
-    o->lanes = (uint32_t)lanes;
-    o->window = (uint32_t)window;
-    return r;
+    if (r == PEN_OK)
+        r = read_number(words, KEY_BUFFER, has_streams, most, &buffer, reterr);
+    if (r < 0 || !has_streams)
+        return r;
+    o->streams = pen__streams_for(buffer, o->block_samples);
+    if (buffer_of(o) != buffer)
+        return fail_value(reterr, KEY_BUFFER, words->values[KEY_BUFFER],
+                          "3 * 2^k blocks of samples, 6 or more");
+    return PEN_OK;
 }
 
 static int read_order(const Words *words, PenOrderPlan *o, PenError *reterr)
@@ -281,30 +302,32 @@ static int read_order(const Words *words, PenOrderPlan *o, PenError *reterr)
         o->kind++;
     if (!pen__order_name(o->kind))
         return fail_value(reterr, KEY_ORDER, words->values[KEY_ORDER],
-                          "sequential, random, block or sticky");
-    return read_lanes(words, o, reterr);
+                          "sequential, random, shuffle or sticky");
+    return read_streams(words, o, reterr);
 }
 
-/* The table may have more places than the epoch has samples. */
-static int read_group(const Words *words, PenState *s, PenError *reterr)
+/* The table may have more places than the epoch has samples; a step has at least one sample. */
+static int read_steps(const Words *words, PenState *s, PenError *reterr)
 {
-    uint64_t ranks = 0, batch = 0;
-    if (!has_group(words))
+    s->by_step = has(words, KEY_STEP);
+    if (!has(words, KEY_BATCH))
         return PEN_OK;
-    int r = read_number(words, KEY_RANKS, 1, UINT32_MAX, &ranks, reterr);
-    if (r == PEN_OK)
-        r = read_number(words, KEY_BATCH, 1, UINT32_MAX, &batch, reterr);
-    if (r == PEN_OK)
-        r = read_number(words, KEY_PLACE, 0, PEN_PERMUTE_MOST, &s->place, reterr);
-    s->group = (PenGrouping){.batch = (uint32_t)batch, .ranks = (uint32_t)ranks};
-    return r;
+    int r = read_number(words, KEY_BATCH, 1, UINT64_C(1) << 47, &s->global_batch, reterr);
+    if (r < 0)
+        return r;
+    return s->by_step ? read_number(words, KEY_STEP, 0, s->position, &s->step, reterr)
+                      : read_number(words, KEY_PLACE, 0, PEN_PERMUTE_MOST, &s->place, reterr);
 }
 
-/* A step has at least one sample. */
-static int read_step(const Words *words, PenState *s, PenError *reterr)
+/* It follows from the other values: another one means that the text was damaged. */
+static int check_hash(const Words *words, const PenState *s, PenError *reterr)
 {
-    s->by_step = words->values[KEY_STEP].n > 0;
-    return s->by_step ? read_number(words, KEY_STEP, 0, s->position, &s->step, reterr) : PEN_OK;
+    uint64_t hash;
+    int r = read_hash(words, KEY_HASH, &hash, reterr);
+    if (r == PEN_OK && hash != pen__state_hash(s))
+        r = fail_value(reterr, KEY_HASH, words->values[KEY_HASH],
+                       "the hash of the other values, as saved");
+    return r;
 }
 
 int pen__state_read(const char *text, PenState *ret, PenError *reterr)
@@ -325,9 +348,9 @@ int pen__state_read(const char *text, PenState *ret, PenError *reterr)
     if (r == PEN_OK)
         r = read_hash(&words, KEY_SUBSET, &s.subset, reterr);
     if (r == PEN_OK)
-        r = read_group(&words, &s, reterr);
+        r = read_steps(&words, &s, reterr);
     if (r == PEN_OK)
-        r = read_step(&words, &s, reterr);
+        r = check_hash(&words, &s, reterr);
     if (r == PEN_OK)
         *ret = s;
     return r;
@@ -373,11 +396,9 @@ static int match_order(const PenOrderPlan *mine, const PenOrderPlan *theirs, Pen
         return pen__fail(reterr, PEN_E_INVALID, "load/state",
                          "state: saved with order=%s, expected %s; " GO_ON,
                          pen__order_name(theirs->kind), pen__order_name(mine->kind));
-    if (!pen__order_by_block(mine->kind))
+    if (!pen__order_has_streams(mine->kind))
         return PEN_OK;
-    r = match_number(KEY_LANES, mine->lanes, theirs->lanes, reterr);
-    if (r == PEN_OK)
-        r = match_number(KEY_WINDOW, mine->window, theirs->window, reterr);
+    r = match_number(KEY_BUFFER, buffer_of(mine), buffer_of(theirs), reterr);
     if (r == PEN_OK)
         r = match_number(KEY_BLOCK, mine->block_samples, theirs->block_samples, reterr);
     return r;
@@ -396,7 +417,9 @@ int pen__state_match(const PenState *mine, const PenState *theirs, PenError *ret
                          "state: saved with%s a token budget (tokens, lengths), expected one "
                          "with%s; " GO_ON,
                          theirs->by_step ? "" : "out", mine->by_step ? "" : "out");
-    int r = match_hash("pipeline", mine->pipeline, theirs->pipeline, reterr);
+    int r = match_number(KEY_BATCH, mine->global_batch, theirs->global_batch, reterr);
+    if (r == PEN_OK)
+        r = match_hash("pipeline", mine->pipeline, theirs->pipeline, reterr);
     if (r == PEN_OK)
         r = match_hash("subset, weights, buckets or lengths", mine->subset, theirs->subset, reterr);
     return r == PEN_OK ? match_order(&mine->order, &theirs->order, reterr) : r;

@@ -12,11 +12,11 @@
 #include "base/mem.h"
 #include "base/sha256.h"
 #include "load/epoch/permute.h"
+#include "load/epoch/purpose.h"
 
 #define WHERE "load/weights"
 
-enum { FOR_WEIGHTS = 6 }; /* of the random numbers; order.c has those before it */
-enum { LINE_BITS = 62 };  /* the line is shorter than 2 to this power, and one for each entry */
+enum { LINE_BITS = 62 }; /* the line is shorter than 2 to this power, and one for each entry */
 
 __extension__ typedef unsigned __int128 Wide;
 
@@ -156,7 +156,8 @@ static uint64_t find(const PenWeights *w, uint64_t point)
 PenDrawn pen__weights_at(const PenWeights *w, uint64_t seed, uint64_t epoch, uint64_t k)
 {
     uint64_t total = w->ends[w->n - 1];
-    uint64_t start = (uint64_t)((Wide)pen__permute_key(seed, epoch, FOR_WEIGHTS, 0) * total >> 64);
+    uint64_t start =
+        (uint64_t)((Wide)pen__permute_key(seed, epoch, PEN_FOR_WEIGHTS, 0) * total >> 64);
     if (w->n_marks == total) { /* one at each point: the start makes no difference */
         uint64_t at = find(w, k);
         return (PenDrawn){.entry = at, .ordinal = (uint32_t)(k - (at ? w->ends[at - 1] : 0))};

@@ -103,7 +103,7 @@ static int measure_local(const PenLoadPlan *plan, PenLoaderSettings *s, double s
     s->subset = c.samples;
     s->n_subset = c.n_samples;
     s->first = s->count = 0;
-    s->drop_last = 0;
+    s->last_batch = PEN_LAST_SHORT;
     s->rank = 0;
     s->world = 1;
     if (r == PEN_OK) {
@@ -126,13 +126,13 @@ int pen__reading_measure(const PenLoadPlan *plan, double seconds, PenReadingRate
     *ret = (PenReadingRates){0};
     s.subset = plan->subset;
     s.n_subset = plan->subset ? plan->state.order.n : 0;
-    if (!plan->fetchers)
+    if (!plan->fetch.fetchers)
         return measure_local(plan, &s, seconds, ret, reterr);
     if (seconds > 0) /* 0: one batch each */
         seconds = PEN_MAX(seconds, LEAST_REMOTE);
     int r = measure(plan, &s, EPOCH, seconds, &ret->warm, NULL, reterr);
-    if (r == PEN_OK && plan->fetchers > 1) {
-        s.io_threads = (int32_t)(plan->fetchers / 2);
+    if (r == PEN_OK && plan->fetch.fetchers > 1) {
+        s.io_threads = (int32_t)(plan->fetch.fetchers / 2);
         r = measure(plan, &s, OTHER_EPOCH, seconds, &ret->half, NULL, reterr);
     }
     return r;

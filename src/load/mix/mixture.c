@@ -9,11 +9,10 @@
 #include "base/mem.h"
 #include "base/sha256.h"
 #include "load/epoch/permute.h"
+#include "load/epoch/purpose.h"
 #include "load/mix/table.h"
 
 #define WHERE "load/mix"
-
-enum { FOR_MIXTURE = 7 }; /* of the random numbers; order.c and weights.c have those before it */
 
 typedef struct Stage {
     uint64_t start;
@@ -88,7 +87,7 @@ uint64_t pen__mixture_find(const PenMixture *m, uint32_t source, uint64_t before
 
 static int add_stage(PenMixture *m, const PenMixturePlan *plan, uint32_t i, PenError *reterr)
 {
-    uint64_t key = pen__permute_key(plan->seed, 0, FOR_MIXTURE, i);
+    uint64_t key = pen__permute_key(plan->seed, 0, PEN_FOR_MIXTURE, i);
     Stage *s = &m->stages[i];
     *s = (Stage){.start = plan->starts[i]};
     m->n_stages++;

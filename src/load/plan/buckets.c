@@ -8,12 +8,11 @@
 #include "base/bytes.h"
 #include "base/mem.h"
 #include "base/sha256.h"
+#include "load/fields/stored_sizes.h"
 #include "load/plan/shapes.h"
 #include "ops/operations/op.h"
 
 #define WHERE "load/buckets"
-
-enum { COLUMN_SAMPLES = 1 << 22 }; /* whose sizes are read at once */
 
 /* ---- settings ---- */
 
@@ -45,7 +44,7 @@ int pen__plan_buckets_take(PenLoadPlan *p, PenError *reterr)
                              i, PEN_SIZE_LIMIT, size->height, size->width);
         p->buckets->size[i] = *size;
     }
-    p->state.group = (PenGrouping){.batch = s->batch_size, .ranks = s->world};
+    p->state.global_batch = (uint64_t)s->batch_size * s->world;
     return PEN_OK;
 }
 
@@ -104,30 +103,22 @@ static uint8_t nearest(const PenBucketPlan *b, double width, double height)
     return (uint8_t)best;
 }
 
-typedef struct SampleRange {
-    uint64_t first, n;
-} SampleRange;
+typedef struct Assigned {
+    const PenBucketPlan *buckets;
+    uint8_t *to;
+} Assigned;
 
-static int assign_range(const PenLoadPlan *p, uint32_t field, SampleRange range, uint8_t *to,
+static void assign_one(void *ctx, uint64_t i, uint32_t width, uint32_t height)
+{
+    const Assigned *a = ctx;
+    a->to[i] = width && height ? nearest(a->buckets, width, height) : 0;
+}
+
+static int assign_range(const PenLoadPlan *p, uint32_t field, PenSampleRange range, uint8_t *to,
                         PenError *reterr)
 {
-    uint64_t most = PEN_MIN(range.n, (uint64_t)COLUMN_SAMPLES);
-    uint32_t *sizes = pen__alloc_array(most, 2 * sizeof *sizes);
-    int r = sizes ? PEN_OK : pen__fail_memory(reterr, WHERE, "sizes of images");
-    for (uint64_t at = 0; at < range.n && r == PEN_OK; at += most) {
-        PenColumnRange part = {.field = field,
-                               .what = PEN_COLUMN_SIZE,
-                               .first = range.first + at,
-                               .n = PEN_MIN(most, range.n - at)};
-        size_t bytes;
-        r = pen_pack_column(p->pack, &part, sizes, most * 2 * sizeof *sizes, &bytes, reterr);
-        for (uint64_t i = 0; i < part.n && r == PEN_OK; i++) {
-            uint32_t w = sizes[2 * i], h = sizes[2 * i + 1];
-            to[at + i] = w && h ? nearest(p->buckets, w, h) : 0;
-        }
-    }
-    pen__free(sizes);
-    return r;
+    Assigned all = {p->buckets, to};
+    return pen__stored_sizes(p->pack, field, range, assign_one, &all, reterr);
 }
 
 /* All samples from the first to the last of the list, and then those that it names. */
@@ -138,7 +129,7 @@ static int assign_list(const PenLoadPlan *p, uint32_t field, PenError *reterr)
         low = PEN_MIN(low, p->subset[i]);
         high = PEN_MAX(high, p->subset[i]);
     }
-    SampleRange range = {low, high - low + 1};
+    PenSampleRange range = {low, high - low + 1};
     uint8_t *all = pen__alloc_array(range.n, 1);
     if (!all)
         return pen__fail_memory(reterr, WHERE, "buckets of samples");
@@ -157,7 +148,7 @@ static int assign_by_size(const PenLoadPlan *p, PenError *reterr)
     uint32_t field = p->fields[first].field;
     if (p->subset)
         return assign_list(p, field, reterr);
-    return assign_range(p, field, (SampleRange){p->set.first, p->state.order.n},
+    return assign_range(p, field, (PenSampleRange){p->set.first, p->state.order.n},
                         p->buckets->of_entry, reterr);
 }
 
@@ -207,6 +198,14 @@ static PenBucketOf buckets_of(const PenLoadPlan *p)
                          .seed = p->set.seed};
 }
 
+static PenBucketSteps steps_of(const PenLoadPlan *p)
+{
+    return (PenBucketSteps){.group = p->state.global_batch,
+                            .world = p->set.world,
+                            .last_batch = p->set.last_batch,
+                            .has_pairs = p->has_pairs};
+}
+
 /* Samples of each bucket in an epoch; without weights they are the same in all. */
 static const PenBucketCounts *counts_of(const PenLoadPlan *p, uint64_t epoch)
 {
@@ -229,7 +228,10 @@ int pen__plan_buckets_assign(PenLoadPlan *p, PenError *reterr)
     if (r < 0)
         return r;
     p->state.subset = hash_of(p);
-    return pen__plan_buckets_match(p, &p->state, reterr);
+    PenBucketOf of = buckets_of(p);
+    PenBucketSteps steps = steps_of(p);
+    uint64_t places; /* not too many? */
+    return pen__bucket_places(&of, counts_of(p, 0), &steps, &places, reterr);
 }
 
 uint32_t pen__plan_bucket_of(const PenLoadPlan *p, uint64_t epoch, uint64_t i)
@@ -241,9 +243,9 @@ uint32_t pen__plan_bucket_of(const PenLoadPlan *p, uint64_t epoch, uint64_t i)
 uint64_t pen__plan_places(const PenLoadPlan *p, uint64_t epoch)
 {
     PenBucketOf of = buckets_of(p);
+    PenBucketSteps steps = steps_of(p);
     uint64_t places = 0;
-    (void)pen__bucket_places(&of, counts_of(p, epoch), p->state.group, p->set.drop_last, &places,
-                             NULL);
+    (void)pen__bucket_places(&of, counts_of(p, epoch), &steps, &places, NULL);
     return places;
 }
 
@@ -251,23 +253,6 @@ int pen__plan_buckets_order(const PenLoadPlan *p, const PenOrder *order, PenBuck
                             PenError *reterr)
 {
     PenBucketOf of = buckets_of(p);
-    return pen__bucket_table_new(&of, order, p->state.group, p->set.drop_last, ret, reterr);
-}
-
-int pen__plan_buckets_match(const PenLoadPlan *p, const PenState *theirs, PenError *reterr)
-{
-    PenBucketOf of = buckets_of(p);
-    PenGrouping g = theirs->group;
-    uint64_t places, group = (uint64_t)g.batch * g.ranks, batch = p->set.batch_size;
-    int r =
-        pen__bucket_places(&of, counts_of(p, theirs->epoch), g, p->set.drop_last, &places, reterr);
-    if (r < 0)
-        return r;
-    if (group % batch || theirs->place % batch)
-        return pen__fail(reterr, PEN_E_INVALID, WHERE,
-                         "batch_size: expected a divisor of %" PRIu64 " (%" PRIu32 " ranks with "
-                         "batches of %" PRIu32 ", for which the buckets of the state were made) "
-                         "and of its place %" PRIu64 ", found %" PRIu64,
-                         group, g.ranks, g.batch, theirs->place, batch);
-    return PEN_OK;
+    PenBucketSteps steps = steps_of(p);
+    return pen__bucket_table_new(&of, order, &steps, ret, reterr);
 }

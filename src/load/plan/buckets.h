@@ -18,7 +18,5 @@ uint32_t pen__plan_bucket_of(const PenLoadPlan *p, uint64_t epoch, uint64_t i);
 uint64_t pen__plan_places(const PenLoadPlan *p, uint64_t epoch);
 int pen__plan_buckets_order(const PenLoadPlan *p, const PenOrder *order, PenBucketTable **ret,
                             PenError *reterr);
-/* Can batches of this plan be those of a state's groups? The state's place is one of them. */
-int pen__plan_buckets_match(const PenLoadPlan *p, const PenState *theirs, PenError *reterr);
 
 #endif

@@ -17,11 +17,12 @@
 #include "load/plan/shapes.h"
 #include "load/plan/sources.h"
 #include "load/plan/tokens.h"
+#include "video/plugin.h"
 
 #define WHERE "load/plan"
 
 enum { MAX_BATCH = 1 << 20, MAX_WORLD = 1 << 20, MAX_THREADS = 1024, MAX_PREFETCH = 1024 };
-enum { FETCHERS = 64 };
+enum { READERS = 64, FETCHERS = 256 };
 
 /* ---- settings ---- */
 
@@ -54,16 +55,16 @@ static int check_settings(const PenLoaderSettings *s, PenError *reterr)
                          "rank: expected a number below world (%u), found %u", s->world, s->rank);
     if (s->order < PEN_ORDER_SEQUENTIAL || s->order > PEN_ORDER_STICKY)
         return out_of_range(reterr, "order", (uint64_t)s->order, "0, 1, 2 or 3");
+    if (s->last_batch < PEN_LAST_AUTO || s->last_batch > PEN_LAST_DROP)
+        return out_of_range(reterr, "last_batch", (uint64_t)s->last_batch, "0, 1, 2 or 3");
     if (s->threads < 0 || s->threads > MAX_THREADS)
         return out_of_range(reterr, "threads", (uint64_t)s->threads, "0 to 1024");
     if (s->io_threads < 0 || s->io_threads > MAX_THREADS)
         return out_of_range(reterr, "io_threads", (uint64_t)s->io_threads, "0 to 1024");
     if (s->prefetch > MAX_PREFETCH)
         return out_of_range(reterr, "prefetch", s->prefetch, "0 to 1024");
-    if (s->lanes > PEN_LANES_MOST)
-        return out_of_range(reterr, "lanes", s->lanes, "0 to 2147483648");
-    if (s->window > PEN_LANES_MOST)
-        return out_of_range(reterr, "window", s->window, "0 to 2147483648");
+    if (s->shuffle_buffer > PEN_PERMUTE_MOST / 2)
+        return out_of_range(reterr, "shuffle_buffer", s->shuffle_buffer, "0 to 2^62");
     if (s->on_bad != PEN_BAD_RAISE && s->on_bad != PEN_BAD_SUBSTITUTE)
         return out_of_range(reterr, "on_bad", (uint64_t)s->on_bad, "0 or 1");
     if (!s->stall_ms)
@@ -197,29 +198,42 @@ static void choose_threads(PenLoadPlan *p)
     /* Reading a pack that is in memory is a copy and a checksum; one thread feeds several. */
     p->io_threads = PEN_MIN(PEN_MAX(p->threads / 4, 2u), 16u);
     if (p->packs.is_ranged)
-        p->io_threads = FETCHERS;
+        p->io_threads = READERS;
     if (p->packs.is_whole) /* what is set is how many wait for a server or a disk */
-        p->fetchers = p->fetchers_wanted =
+        p->fetch.fetchers = p->fetch.fetchers_wanted =
             p->set.io_threads ? (uint32_t)p->set.io_threads : FETCHERS;
     else if (p->set.io_threads)
         p->io_threads = (uint32_t)p->set.io_threads;
 }
 
+/* Sources of a mixture share the buffer. Videos are read by their own requests in any order, so all
+ * of them are mixed at once. */
+static uint32_t choose_streams(const PenLoadPlan *p, const PenPack *pack)
+{
+    const PenPackInfo *info = pen_pack_info(pack);
+    uint64_t all = PEN_MAX(info->n_samples, p->mixture ? 0 : p->state.order.n);
+    uint64_t buffer = p->set.shuffle_buffer;
+    if (!buffer && pen__pack_manifest(pack)->schema.has_videos)
+        return pen__streams_for(all, info->block_samples);
+    if (!buffer)
+        buffer = pen__order_buffer(info->stats.payload_bytes, info->n_samples);
+    return pen__streams_for((buffer - 1) / PEN_MAX(p->n_sources, 1u) + 1, info->block_samples);
+}
+
 static void choose_order(PenLoadPlan *p)
 {
     PenOrderPlan *order = &p->state.order;
-    const PenPackInfo *info = pen_pack_info(p->pack);
-    uint32_t lanes, window;
     order->kind = p->set.order;
     order->seed = p->set.seed;
-    if (!pen__order_by_block(order->kind))
+    if (!pen__order_has_streams(order->kind))
         return;
-    /* Sources of a mixture share the memory, and their lanes belong to no rank. */
-    pen__order_choose(p->shares.window / PEN_MAX(p->n_sources, 1u), p->packs.largest_block_bytes,
-                      p->packs.most_blocks, p->sources ? 1 : p->set.world, &lanes, &window);
-    order->block_samples = info->block_samples;
-    order->lanes = p->set.lanes ? p->set.lanes : lanes;
-    order->window = p->set.window ? p->set.window : window;
+    order->block_samples = pen_pack_info(p->pack)->block_samples;
+    order->streams = choose_streams(p, p->pack);
+    for (uint32_t i = 0; i < p->n_sources; i++) {
+        uint64_t with[] = {p->state.subset,
+                           p->sources[i].streams = choose_streams(p, p->sources[i].pack)};
+        p->state.subset = hash64(with, sizeof with, i);
+    }
 }
 
 /* `mix` is NULL for one pack. */
@@ -253,6 +267,30 @@ static int choose_all(PenLoadPlan *p, const PenMixSettings *mix, PenError *reter
     return r;
 }
 
+/* A missing decoder is an error of the loader, not of its first batch. */
+static int check_decoder(const PenLoadPlan *p, PenError *reterr)
+{
+    const PenVideoPlugin *plugin = NULL;
+    uint64_t videos = pen_pack_info(p->pack)->stats.videos;
+    for (uint32_t i = 0; i < p->n_sources; i++)
+        videos |= pen_pack_info(p->sources[i].pack)->stats.videos;
+    return videos && p->n_clips ? pen__video_plugin(&plugin, reterr) : PEN_OK;
+}
+
+PenSplit pen__load_plan_split(const PenLoadPlan *p, uint64_t epoch, uint64_t start, uint64_t step)
+{
+    return (PenSplit){.n = p->buckets ? pen__plan_places(p, epoch) : p->state.order.n,
+                      .start = start,
+                      .batch = p->set.batch_size,
+                      .rank = p->set.rank,
+                      .world = p->set.world,
+                      .last_batch = p->set.last_batch,
+                      .has_pairs = p->has_pairs,
+                      .lengths = p->lengths,
+                      .epoch = epoch,
+                      .step = step};
+}
+
 void pen__load_plan_fini(PenLoadPlan *p)
 {
     pen__plan_shapes_free(p);
@@ -281,7 +319,13 @@ static int begin(PenLoadPlan *p, const PenLoaderSettings *settings, PenError *re
     *p = (PenLoadPlan){.set = DEFAULTS, .epoch_most = PEN_EPOCH_MOST};
     int r =
         pen__settings_copy(&p->set, sizeof p->set, settings, "pen_loader_settings_init", reterr);
-    return r < 0 ? r : check_settings(&p->set, reterr);
+    if (r == PEN_OK)
+        r = check_settings(&p->set, reterr);
+    if (p->set.last_batch == PEN_LAST_AUTO)
+        p->set.last_batch = p->set.order != PEN_ORDER_SEQUENTIAL && p->set.world > 1
+                                ? PEN_LAST_PAD
+                                : PEN_LAST_SHORT;
+    return r;
 }
 
 /* `r` is the result of the steps before. */
@@ -289,6 +333,8 @@ static int finish(PenLoadPlan *p, const PenMixSettings *mix, int r, PenError *re
 {
     if (r == PEN_OK)
         r = choose_all(p, mix, reterr);
+    if (r == PEN_OK)
+        r = check_decoder(p, reterr);
     if (r < 0) {
         pen__load_plan_fini(p);
         return r;
@@ -296,6 +342,7 @@ static int finish(PenLoadPlan *p, const PenMixSettings *mix, int r, PenError *re
     p->set.pipeline = p->text;
     p->state.pipeline = hash64(p->text, strlen(p->text), 0);
     choose_order(p);
+    pen__plan_fetching_choose(p);
     return PEN_OK;
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "load/fields/unnamed.h"
 #include "load/plan/companions.h"
 #include "load/plan/follow.h"
 #include "load/plan/mixup.h"
@@ -129,38 +130,16 @@ static int add_field(PenLoadPlan *p, uint32_t number, const PenSpecField *spec, 
     return add_program(p, to, spec, &kind, reterr);
 }
 
-/* The first image; or the first clip, when frames are chosen or there is no image. */
-static bool find_unnamed(const PenPackInfo *info, const PenSpecField *spec, uint32_t *ret)
-{
-    bool clips = spec->n_ops > 1 && strcmp(spec->ops[1].op->name, "clip") == 0;
-    uint32_t clip = UINT32_MAX, image = UINT32_MAX;
-    for (uint32_t i = info->n_fields; i-- > 0;) {
-        const PenField *f = &info->fields[i];
-        if (f->type == PEN_TYPE_CLIP)
-            clip = i;
-        else if (f->type == PEN_TYPE_IMAGE && !(f->flags & PEN_FIELD_MASK))
-            image = i;
-    }
-    *ret = clip != UINT32_MAX && (clips || image == UINT32_MAX) ? clip : image;
-    return *ret != UINT32_MAX;
-}
-
 static int find_field(const PenLoadPlan *p, const PenSpecField *spec, uint32_t *ret,
                       PenError *reterr)
 {
     const PenPackInfo *info = pen_pack_info(p->pack);
     const char *name = spec->source ? spec->source : spec->name;
-    for (uint32_t i = 0; name && i < info->n_fields; i++)
+    for (uint32_t i = 0; i < info->n_fields; i++)
         if (strcmp(info->fields[i].name, name) == 0) {
             *ret = i;
             return PEN_OK;
         }
-    if (!spec->name && find_unnamed(info, spec, ret))
-        return PEN_OK;
-    if (!spec->name)
-        return pen__fail(reterr, PEN_E_INVALID, WHERE,
-                         "%s: the pack has no image field; name the field: 'label: tensor'",
-                         pen__pack_path(p->pack));
     return pen__fail(reterr, PEN_E_INVALID, WHERE,
                      "pipeline: column %u: no field '%s' in %s; its first field is '%s'",
                      spec->source ? spec->source_column : spec->column, name,
@@ -180,67 +159,6 @@ static int check_new_name(const PenLoadPlan *p, const PenSpecField *spec, PenErr
                              spec->column, is_key ? "key: " : "", spec->name,
                              is_key ? "the keys of the samples" : "the view");
     return PEN_OK;
-}
-
-static int name_field(PenSpecField *spec, const char *name, PenError *reterr)
-{
-    spec->name = pen__strdup(name);
-    return spec->name ? PEN_OK : pen__fail_memory(reterr, WHERE, name);
-}
-
-/* A numeric field that the pipeline does not name is given as it is. */
-static int add_number(PenSpec *to, const char *name, PenError *reterr)
-{
-    PenSpec one = {0};
-    int r = pen__spec_parse("tensor", &one, reterr);
-    if (r < 0)
-        return r;
-    PenSpecField *more = pen__resize(to->fields, (to->n_fields + 1) * sizeof *more);
-    r = more ? name_field(&one.fields[0], name, reterr) : pen__fail_memory(reterr, WHERE, name);
-    if (more)
-        to->fields = more;
-    if (r == PEN_OK) {
-        to->fields[to->n_fields++] = one.fields[0];
-        pen__free(one.fields); /* its only member has moved */
-    } else {
-        pen__spec_free(&one);
-    }
-    return r;
-}
-
-static int fail_unnamed_list(const PenSpecField *spec, PenError *reterr)
-{
-    const char *op = spec->ops[0].op->name;
-    return pen__fail(reterr, PEN_E_INVALID, WHERE,
-                     "pipeline: column %u: %s: name the field: 'caption: %s'", spec->column, op,
-                     op);
-}
-
-static int complete_spec(PenLoadPlan *p, PenError *reterr)
-{
-    const PenPackInfo *info = pen_pack_info(p->pack);
-    bool bare = !p->set.pipeline;
-    int r = PEN_OK;
-    if (p->set.pipeline) {
-        r = pen__spec_parse(p->set.pipeline, &p->spec, reterr);
-        bare = r == PEN_OK && p->spec.n_fields == 1 && !p->spec.fields[0].name;
-        uint32_t number;
-        if (bare && pen__list_kind(&p->spec.fields[0]))
-            return fail_unnamed_list(&p->spec.fields[0], reterr);
-        if (bare) {
-            r = find_field(p, &p->spec.fields[0], &number, reterr);
-            if (r == PEN_OK)
-                r = name_field(&p->spec.fields[0], info->fields[number].name, reterr);
-        }
-    }
-    for (uint32_t i = 0; bare && i < info->n_fields && r == PEN_OK; i++)
-        if (pen__field_is_number(&info->fields[i]))
-            r = add_number(&p->spec, info->fields[i].name, reterr);
-    if (r == PEN_OK && !p->spec.n_fields)
-        r = pen__fail(reterr, PEN_E_INVALID, WHERE,
-                      "%s: the pack has no numeric field; pass a pipeline for its images",
-                      pen__pack_path(p->pack));
-    return r;
 }
 
 static int write_text(PenLoadPlan *p, PenError *reterr)
@@ -271,9 +189,23 @@ static int add_named(PenLoadPlan *p, const PenSpecField *spec, PenError *reterr)
     return r == PEN_OK ? add_field(p, number, spec, reterr) : r;
 }
 
+static int make_spec(PenLoadPlan *p, PenError *reterr)
+{
+    uint32_t n = PEN_MAX(p->n_sources, 1u);
+    PenPack **packs = pen__alloc_array(n, sizeof *packs);
+    if (!packs)
+        return pen__fail_memory(reterr, WHERE, "packs");
+    packs[0] = p->pack;
+    for (uint32_t i = 1; i < n; i++)
+        packs[i] = p->sources[i].pack;
+    int r = pen__fields_name(p->set.pipeline, packs, n, &p->spec, reterr);
+    pen__free(packs);
+    return r;
+}
+
 int pen__plan_fields_choose(PenLoadPlan *p, PenError *reterr)
 {
-    int r = complete_spec(p, reterr);
+    int r = make_spec(p, reterr);
     if (r == PEN_OK)
         r = write_text(p, reterr);
     if (r < 0)

@@ -8,7 +8,7 @@
 
 #define WHERE "load/plan"
 
-enum { MIN_SLOTS = 2, PREFETCH = 2, REMOTE_SLOTS = 8, MOST_TICKETS = 16384 };
+enum { MIN_SLOTS = 2, PREFETCH = 2, MOST_TICKETS = 16384 };
 /* What a slot takes beside its tensors; and for each sample its number, its mask and more. */
 enum { SLOT_EXTRA = 8192, SAMPLE_EXTRA = 16 };
 static const uint64_t MiB = 1 << 20;
@@ -62,42 +62,28 @@ static int too_small(const PenLoadPlan *p, uint64_t need, PenError *reterr)
                      need / MiB + 1, p->slot_bytes, p->threads, p->set.memory_bytes / MiB);
 }
 
-static uint64_t mean_block(const PenLoadPlan *p)
-{
-    return p->packs.total_bytes / PEN_MAX(p->packs.n_blocks, 1u) + 1;
-}
-
 static int blocks_too_large(const PenLoadPlan *p, uint64_t need, PenError *reterr)
 {
     return pen__fail(reterr, PEN_E_LIMIT, WHERE,
                      "memory: expected at least %" PRIu64 " MiB for blocks of up to %" PRIu64
-                     " bytes, each of which is read completely, found %" PRIu64
+                     " bytes, found %" PRIu64
                      " MiB; increase memory, or pack with fewer samples per block",
                      need / MiB + 1, p->packs.largest_block_bytes, p->set.memory_bytes / MiB);
 }
 
-/* Blocks of a remote pack are entirely in memory: half of what the ring does not need is for them.
- * Besides the prefetched ones there are two that the pack caches for all its users, and one for
- * each worker that replaces a broken sample. */
 static int share_remote(PenLoadPlan *p, uint64_t slot, uint64_t ring_need, uint64_t rest_need,
                         PenError *reterr)
 {
-    PenShares *s = &p->shares;
-    uint64_t block = p->packs.largest_block_bytes + sizeof(PenBlock);
-    uint64_t m = s->total, beside = 2 + (p->set.on_bad == PEN_BAD_SUBSTITUTE ? p->threads : 0);
-    uint64_t need, all, ring = PEN_MAX(slot * REMOTE_SLOTS, ring_need);
-    if (pen__mul_over(block, beside + 2, &need) || pen__add_over(need, ring_need + rest_need, &all))
-        return blocks_too_large(p, UINT64_MAX, reterr);
-    if (m < all)
-        return blocks_too_large(p, all, reterr);
-    s->ring = PEN_MAX(ring_need, PEN_MIN(PEN_MIN(ring, m / 2), m - rest_need - need));
-    s->index = PEN_MAX((m - s->ring) / 2, need);
-    s->keep = 2 * block;
-    s->blocks = s->index - beside * block;
-    s->scratch = (m - s->ring - s->index) / 2;
-    s->read = m - s->ring - s->index - s->scratch;
-    p->fetchers = (uint32_t)PEN_MIN(p->fetchers, PEN_MAX(s->blocks / mean_block(p), 2u));
-    return PEN_OK;
+    PenRemoteNeeds needs = {.slot = slot,
+                            .ring = ring_need,
+                            .rest = rest_need,
+                            .largest_block = p->packs.largest_block_bytes,
+                            .indexes = p->packs.index_bytes,
+                            .blocks_beside = p->set.on_bad == PEN_BAD_SUBSTITUTE ? p->threads : 0};
+    uint64_t need = pen__remote_shares(&needs, &p->shares);
+    p->remote_ring = pen__remote_ring(&needs);
+    p->remote_rest = rest_need;
+    return need ? blocks_too_large(p, need, reterr) : PEN_OK;
 }
 
 /* What tasks take for the plans of several views of one image. */
@@ -136,7 +122,6 @@ static int share_out(PenLoadPlan *p, PenError *reterr)
     s->scratch = rest / 2;
     s->read = rest / 4;
     s->index = s->keep = rest - s->scratch - s->read;
-    s->window = s->read;
     if (p->packs.is_whole) {
         int r = share_remote(p, slot, ring_need, rest_need, reterr);
         if (r < 0)
@@ -179,4 +164,49 @@ int pen__plan_memory_share(PenLoadPlan *p, PenError *reterr)
         r = share_out(p, reterr);
     p->tickets = (uint32_t)PEN_MIN((uint64_t)p->slots * p->set.batch_size, (uint64_t)MOST_TICKETS);
     return r;
+}
+
+/* ---- how a remote pack is read ---- */
+
+/* Streams of one rank, of all sources together. */
+static double count_streams(const PenLoadPlan *p)
+{
+    double n = p->sources ? 0 : pen__order_streams(&p->state.order);
+    for (uint32_t i = 0; p->sources && i < p->n_sources; i++) {
+        PenOrderPlan order = p->state.order;
+        order.n = p->sources[i].n;
+        order.streams = p->sources[i].streams;
+        order.block_samples = p->sources[i].block_samples;
+        n += pen__order_streams(&order);
+    }
+    return n / p->set.world;
+}
+
+/* Of a batch that is not every n-th sample of a global batch. */
+static uint32_t uneven_batch(const PenLoadPlan *p)
+{
+    PenOrder order = {.plan = pen__load_plan_order(p)};
+    order.streams = pen__order_streams(&order.plan);
+    bool is_even = !p->buckets && pen__deal_for(&order, p->set.world) == PEN_DEAL_IN_TURN;
+    return is_even ? 0 : p->set.batch_size;
+}
+
+void pen__plan_fetching_choose(PenLoadPlan *p)
+{
+    if (!p->packs.is_whole)
+        return;
+    PenRemoteJob job = {.order = p->state.order.kind,
+                        .world = p->set.world,
+                        .streams = count_streams(p),
+                        .batch = uneven_batch(p),
+                        .block_samples = pen_pack_info(p->pack)->block_samples,
+                        .n_blocks = p->packs.n_blocks,
+                        .n_samples = p->packs.prefetched_samples,
+                        .total_bytes = p->packs.prefetched_bytes,
+                        .limit_bytes = p->shares.blocks,
+                        .ring_bytes = p->remote_ring,
+                        .rest_bytes = p->remote_rest,
+                        .has_cache = p->packs.has_cache,
+                        .is_set = p->set.io_threads != 0};
+    pen__remote_choose(&job, &p->fetch);
 }

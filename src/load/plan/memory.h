@@ -9,4 +9,8 @@
  * memory of the settings is too small. */
 int pen__plan_memory_share(PenLoadPlan *p, PenError *reterr);
 
+/* How a remote pack is read. The order is fixed; memory decides how much of a block one request
+ * has, and so how many requests there are. Needs the order and the shares. */
+void pen__plan_fetching_choose(PenLoadPlan *p);
+
 #endif

@@ -105,6 +105,7 @@ int pen__plan_mixup(PenLoadPlan *p, PenError *reterr)
         }
     }
     find_mixed(p, &n);
+    p->has_pairs = n > 0;
     for (uint32_t i = 0; n && i < p->n_fields && r == PEN_OK; i++) {
         if (!mixes(&p->fields[i]))
             continue;

@@ -9,10 +9,11 @@
 #include <penstock/loader.h>
 
 #include "load/epoch/buckets.h"
-#include "load/epoch/order.h"
+#include "load/epoch/split.h"
 #include "load/epoch/state.h"
 #include "load/epoch/weights.h"
 #include "load/mix/mixture.h"
+#include "load/remote/shares.h"
 #include "ops/run/program.h"
 #include "ops/sample/follow.h"
 #include "pack/reader/reader.h"
@@ -87,16 +88,6 @@ typedef struct PenFollow {
     uint32_t source;    /* which of the plan's follows chooses the rows; PEN_NO_FIELD: none */
 } PenFollow;
 
-/* Which part of the memory is for what. */
-typedef struct PenShares {
-    uint64_t total;
-    uint64_t ring, read, scratch, index;
-    uint64_t scratch_each; /* a thread's own; more is taken from what is left of `scratch` */
-    uint64_t window; /* what lanes and windows are chosen from: the same for local and remote */
-    uint64_t keep;   /* of `index`: what the pack caches for all its users */
-    uint64_t blocks; /* of `index`, of a remote pack: blocks that are prefetched */
-} PenShares;
-
 /* Batches of several shapes. */
 typedef struct PenShapes {
     uint32_t n;
@@ -114,10 +105,12 @@ typedef struct PenBucketPlan {
 /* The pack, or all packs of a mixture together. */
 typedef struct PenPackFacts {
     uint64_t n_blocks, total_bytes;
-    uint64_t largest_block_bytes; /* in memory */
-    uint64_t most_blocks;         /* of one pack */
-    bool is_whole;                /* blocks are read completely, of one pack at least */
-    bool is_ranged;               /* of one at least, every read of a sample is a request */
+    uint64_t prefetched_samples, prefetched_bytes; /* of packs whose blocks are */
+    uint64_t index_bytes;                          /* in memory, of all blocks */
+    uint64_t largest_block_bytes;                  /* in memory */
+    bool is_whole;  /* blocks are read completely, of one pack at least */
+    bool is_ranged; /* of one at least, every read of a sample is a request */
+    bool has_cache;
 } PenPackFacts;
 
 typedef struct PenMixSource { /* of a mixture */
@@ -126,6 +119,7 @@ typedef struct PenMixSource { /* of a mixture */
     uint64_t n;          /* samples */
     uint64_t seed;       /* of its order */
     uint64_t block_samples;
+    uint32_t streams;
     uint64_t first_block; /* number of its first block, when those of all sources are counted */
 } PenMixSource;
 
@@ -145,6 +139,7 @@ typedef struct PenLoadPlan {
         n_values;     /* fields that are finished when all samples of a batch are there: of
                        * PEN_KIND_LIST, images of different sizes or that are mixed; of these are */
     uint32_t n_lists; /* not padded */
+    bool has_pairs;   /* samples are mixed */
     PenOutField *fields;
     uint32_t n_stored; /* images that are read for a sample, for n_views results */
     uint32_t n_views;
@@ -167,11 +162,12 @@ typedef struct PenLoadPlan {
     uint32_t slots;         /* being filled, full or leased in the usual case */
     uint32_t tasks;         /* samples that are read or decoded at the same time */
     uint32_t threads, io_threads;
-    uint32_t fetchers;        /* of a remote pack: blocks on their way at once; else 0 */
-    uint32_t fetchers_wanted; /* and with more memory */
-    uint32_t tickets;         /* of a remote pack: samples that may wait for their blocks */
-    bool no_decode; /* to measure how fast samples are read: the results stay as they are */
+    PenFetchPlan fetch;
+    uint32_t tickets; /* of a remote pack: samples that may wait for their blocks */
+    bool no_decode;   /* to measure how fast samples are read: the results stay as they are */
     PenShares shares;
+    uint64_t remote_rest; /* the least for all but batches and blocks */
+    uint64_t remote_ring; /* of a remote pack: the ring with enough memory */
 } PenLoadPlan;
 
 /* Can a sample be in an epoch more than once? */

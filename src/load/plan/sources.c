@@ -8,12 +8,11 @@
 #include "base/bytes.h"
 #include "base/mem.h"
 #include "base/sha256.h"
+#include "load/epoch/purpose.h"
 #include "load/mix/table.h"
 #include "load/plan/views.h"
 
 #define WHERE "load/mix"
-
-enum { FOR_SOURCE = 8 }; /* of the random numbers; mixture.c has the one before it */
 
 /* ---- packs ---- */
 
@@ -49,14 +48,14 @@ static int add_source(PenLoadPlan *p, PenPack *pack, PenError *reterr)
     if (!info->n_samples)
         return pen__fail(reterr, PEN_E_INVALID, WHERE, "%s: expected samples to load, found none",
                          pen__pack_path(pack));
-    p->sources[i] =
-        (PenMixSource){.pack = pen__pack_ref(pack),
-                       .n = info->n_samples,
-                       .seed = i ? pen__permute_key(p->set.seed, 0, FOR_SOURCE, i) : p->set.seed,
-                       .block_samples = info->block_samples,
-                       .first_block = i ? p->sources[i - 1].first_block +
-                                              pen_pack_info(p->sources[i - 1].pack)->n_blocks
-                                        : 0};
+    p->sources[i] = (PenMixSource){
+        .pack = pen__pack_ref(pack),
+        .n = info->n_samples,
+        .seed = i ? pen__permute_key(p->set.seed, 0, PEN_FOR_SOURCE, i) : p->set.seed,
+        .block_samples = info->block_samples,
+        .first_block =
+            i ? p->sources[i - 1].first_block + pen_pack_info(p->sources[i - 1].pack)->n_blocks
+              : 0};
     p->n_sources++;
     return PEN_OK;
 }
@@ -92,8 +91,8 @@ int pen__sources_open(PenLoadPlan *p, const PenMixSettings *mix, PenError *reter
 }
 
 /* Of a block with videos, only its index is kept in memory. The manifest has the size of all
- * indexes, but not of the largest one: that of two is an estimate, on which only the order depends.
- * What is kept is counted exactly. */
+ * indexes, but not of the largest one: that of two is an estimate. What is kept is counted exactly.
+ */
 static uint64_t largest_block(const PenPack *pack)
 {
     const PenManifest *m = pen__pack_manifest(pack);
@@ -106,10 +105,15 @@ static void add_facts(PenPackFacts *f, const PenPack *pack)
 {
     const PenPackInfo *info = pen_pack_info(pack);
     f->n_blocks += info->n_blocks;
-    f->most_blocks = PEN_MAX(f->most_blocks, info->n_blocks);
     f->total_bytes += info->total_bytes;
+    if (pen__pack_is_whole(pack)) {
+        f->prefetched_samples += info->n_samples;
+        f->prefetched_bytes += info->total_bytes;
+    }
+    f->index_bytes += info->stats.index_bytes + info->n_blocks * sizeof(PenBlock);
     f->largest_block_bytes = PEN_MAX(f->largest_block_bytes, largest_block(pack));
     f->is_whole = f->is_whole || pen__pack_is_whole(pack);
+    f->has_cache = f->has_cache || pen__pack_has_cache(pack);
     f->is_ranged = f->is_ranged || (pen__pack_is_remote(pack) && !pen__pack_is_whole(pack));
 }
 
@@ -318,7 +322,7 @@ static int copy_fields(PenLoadPlan *p, uint32_t source, PenError *reterr)
     for (uint32_t i = 0; i < p->n_fields && r == PEN_OK; i++) {
         PenOutField *f = &s->fields[i];
         if (source) /* samples of one number have other draws in each source */
-            f->draws = pen__permute_key(f->draws, 0, FOR_SOURCE, source);
+            f->draws = pen__permute_key(f->draws, 0, PEN_FOR_SOURCE_DRAWS, source);
         if (f->kind == PEN_KIND_SOURCE)
             f->field = source;
         else if (f->field != PEN_NO_FIELD)
@@ -368,6 +372,7 @@ static void begin_epoch(const PenLoadPlan *p, const PenMixSource *s, uint64_t ep
     order.n = s->n;
     order.seed = s->seed;
     order.block_samples = s->block_samples;
+    order.streams = s->streams;
     (void)pen__order_init(ret, &order, epoch, NULL); /* the plan was checked */
 }
 

@@ -53,8 +53,8 @@ static int take_length(PenLengths *l, const PenLoaderSettings *s, uint32_t i, Pe
     return PEN_OK;
 }
 
-/* The lengths of the steps are part of the order, but not how many tokens there are: as without
- * them, batches of a run that continues may have other sizes. */
+/* The lengths of the steps are part of the order, and so are the samples that all ranks together
+ * have in them. */
 static uint64_t hash_of(const PenLoadPlan *p)
 {
     PenSha256 s;
@@ -64,6 +64,8 @@ static uint64_t hash_of(const PenLoadPlan *p)
     pen__sha256_update(&s, bytes, sizeof bytes);
     for (uint32_t i = 0; i < p->lengths->n; i++) {
         pen__store64(bytes, p->lengths->length[i]);
+        pen__sha256_update(&s, bytes, sizeof bytes);
+        pen__store64(bytes, (uint64_t)p->lengths->batch[i] * p->set.world);
         pen__sha256_update(&s, bytes, sizeof bytes);
     }
     pen__sha256_final(&s, sum);
@@ -90,6 +92,7 @@ int pen__plan_tokens_take(PenLoadPlan *p, PenError *reterr)
     }
     s->lengths = NULL;
     p->state.by_step = true;
+    p->state.global_batch = p->lengths->round * s->world;
     p->state.subset = hash_of(p);
     return r;
 }

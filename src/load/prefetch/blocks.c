@@ -17,17 +17,27 @@ PenBlockPlace pen__blocks_place(const PenLoadPlan *plan, uint64_t number)
     return (PenBlockPlace){s->pack, number - s->first_block, s->block_samples};
 }
 
-static uint64_t block_bytes(void *ctx, uint64_t number)
+/* A part keeps the index of its block. Of packs whose blocks are not read entirely there is only
+ * that; what a cache lacks is fetched as an entire block at first. */
+static uint64_t bytes_of(void *ctx, uint64_t number, uint32_t n, bool all)
 {
     PenBlockPlace at = pen__blocks_place(ctx, number);
-    uint64_t shard = pen__pack_shard_of(at.pack, at.number);
-    return pen__pack_manifest(at.pack)->shards[shard].largest_block + sizeof(PenBlock) + PEN_SLACK;
+    const PenManifest *m = pen__pack_manifest(at.pack);
+    const PenPackInfo *info = pen_pack_info(at.pack);
+    uint64_t index = m->stats.index_bytes / PEN_MAX(m->n_blocks, 1u) + sizeof(PenBlock);
+    uint64_t largest = m->shards[pen__pack_shard_of(at.pack, at.number)].largest_block;
+    if (!pen__pack_is_whole(at.pack))
+        return index;
+    all = all || pen__pack_has_cache(at.pack);
+    return pen__remote_part_bytes(largest, (double)info->total_bytes / (double)info->n_samples, n,
+                                  all) +
+           (all ? 0 : index);
 }
 
-static void drop_block(void *ctx, const PenScheduledBlock *b)
+static void drop_part(void *ctx, const PenBlockPart *b)
 {
     if (b->state == PEN_FETCH_ARRIVED)
-        pen__pack_block_put(pen__blocks_place(ctx, b->number).pack, b->data);
+        pen__pack_block_put(pen__blocks_place(ctx, b->block).pack, b->data);
     else
         pen__free(b->data); /* an error */
 }
@@ -63,41 +73,31 @@ static PenBlocks *new_empty(const PenLoadPlan *plan, PenLoadLock *lock, PenEpoch
     return b;
 }
 
-/* Of a sample, in the numbers of the schedule. */
-static uint64_t number_of(const PenLoadPlan *plan, uint32_t source, uint64_t sample)
-{
-    const PenMixSource *s = plan->sources ? &plan->sources[source] : NULL;
-    return s ? s->first_block + sample / s->block_samples
-             : sample / pen_pack_info(plan->pack)->block_samples;
-}
-
 /* With the lock held. */
-static uint64_t block_of(const void *of, uint64_t epoch, uint64_t index)
+static PenSampleSpot spot_of(const void *of, uint64_t epoch, uint64_t index)
 {
     const PenLoadPlan *plan = of;
     PenChosen c = plan->mixture ? pen__sources_at(plan, plan->orders, epoch, index)
                                 : pen__load_plan_choose(plan, epoch, index);
-    return number_of(plan, c.source, c.sample);
-}
-
-static bool has_inverse(const PenLoadPlan *plan)
-{
-    return !plan->subset && !plan->weights && !plan->mixture && !plan->buckets;
+    const PenPackInfo *info = pen_pack_info(c.pack);
+    uint64_t k = info->block_samples, block = c.sample / k;
+    return (PenSampleSpot){.block =
+                               block + (plan->sources ? plan->sources[c.source].first_block : 0),
+                           .sample = (uint32_t)(c.sample % k),
+                           .n_samples = (uint32_t)PEN_MIN(k, info->n_samples - block * k)};
 }
 
 int pen__blocks_new(const PenLoadPlan *plan, PenLoadLock *lock, PenEpochPass *pass, PenBlocks **ret,
                     PenError *reterr)
 {
-    uint64_t block_samples = pen_pack_info(plan->pack)->block_samples;
-    PenSchedulePlan schedule = {.block_samples = block_samples,
-                                .n_samples = plan->packs.n_blocks * block_samples,
-                                .first = plan->set.first,
-                                .block = has_inverse(plan) ? NULL : block_of,
-                                .of = plan,
+    PenSchedulePlan schedule = {.horizon = plan->fetch.horizon,
+                                .begins_apart = plan->fetch.begins_apart,
                                 .limit_bytes = plan->shares.blocks,
-                                .keeps = plan->packs.total_bytes <= plan->shares.blocks,
-                                .block_bytes = block_bytes,
-                                .drop = drop_block,
+                                .resident_bytes = plan->fetch.resident_bytes,
+                                .spot = spot_of,
+                                .of = plan,
+                                .bytes = bytes_of,
+                                .drop = drop_part,
                                 .ctx = (void *)(uintptr_t)plan};
     PenBlocks *b = new_empty(plan, lock, pass);
     if (!b)
@@ -161,18 +161,16 @@ static void free_list(PenBlocks *b, PenTicket *t)
 
 void pen__blocks_clear(PenBlocks *b)
 {
-    PenSchedule *s = &b->schedule;
     free_list(b, b->arrived);
     b->arrived = NULL;
     b->arrived_end = &b->arrived;
-    for (uint64_t i = 0; i <= s->mask; i++)
-        for (PenScheduledBlock *at = s->table[i]; at; at = at->chain) {
-            free_list(b, at->waiting);
-            at->waiting = NULL;
-        }
+    for (PenBlockPart *at = b->schedule.parts; at; at = at->next) {
+        free_list(b, at->waiting);
+        at->waiting = NULL;
+    }
 }
 
-static void add_waiting(PenScheduledBlock *at, PenTicket *t)
+static void add_waiting(PenBlockPart *at, PenTicket *t)
 {
     t->next = at->waiting;
     at->waiting = t;
@@ -185,8 +183,8 @@ static void add_arrived(PenBlocks *b, PenTicket *t)
     b->arrived_end = &t->next;
 }
 
-/* A block whose fetch failed is fetched again when another sample needs it. */
-static void fetch_again(PenBlocks *b, PenScheduledBlock *which)
+/* A part whose fetch failed is fetched again when another sample needs it. */
+static void fetch_again(PenBlocks *b, PenBlockPart *which)
 {
     pen__free(which->data);
     which->data = NULL;
@@ -204,8 +202,9 @@ bool pen__blocks_can_assign(const PenBlocks *b)
 void pen__blocks_assign(PenBlocks *b, const PenAssignment *what)
 {
     PenTicket *t = b->free_tickets;
-    uint64_t number = number_of(b->plan, what->source, what->sample);
-    PenScheduledBlock *from = pen__schedule_find(&b->schedule, number);
+    PenBlockPart *from = pen__schedule_take(&b->schedule);
+    if (pen__schedule_is_full(&b->schedule)) /* it can see another sample now */
+        pthread_cond_signal(&b->fetchers);
     b->free_tickets = t->next;
     t->to = *what;
     t->from = from;
@@ -222,10 +221,10 @@ bool pen__blocks_have_arrived(const PenBlocks *b)
     return b->arrived;
 }
 
-/* The block has arrived, or its error has. */
+/* The part has arrived, or its error has. */
 static void fill_task(PenTask *task, const PenTicket *t)
 {
-    const PenScheduledBlock *from = t->from;
+    const PenBlockPart *from = t->from;
     pen__task_assign(task, &t->to);
     if (from->state == PEN_FETCH_ARRIVED) {
         task->block = from->data;
@@ -233,11 +232,11 @@ static void fill_task(PenTask *task, const PenTicket *t)
         task->error = *(const PenError *)from->data;
         task->status = task->error.status;
     } else {
-        task->status = pen__fail_memory(&task->error, WHERE, "error of a block");
+        task->status = pen__fail_memory(&task->error, WHERE, "error of a request");
     }
 }
 
-bool pen__blocks_take(PenBlocks *b, PenTask *task, PenScheduledBlock **ret_from)
+bool pen__blocks_take(PenBlocks *b, PenTask *task, PenBlockPart **ret_from)
 {
     PenTicket *t = b->arrived;
     b->arrived = t->next;
@@ -253,17 +252,17 @@ bool pen__blocks_take(PenBlocks *b, PenTask *task, PenScheduledBlock **ret_from)
     return true;
 }
 
-void pen__blocks_sample_done(PenBlocks *b, PenScheduledBlock *from)
+void pen__blocks_sample_done(PenBlocks *b, PenBlockPart *from)
 {
     bool last = from->uses == 1;
     pen__schedule_sample_done(&b->schedule, from);
-    if (last || pen__schedule_is_starved(&b->schedule)) /* another block may fit now */
+    if (last || pen__schedule_is_starved(&b->schedule)) /* another part may fit now */
         pthread_cond_signal(&b->fetchers);
 }
 
 /* ---- fetching ---- */
 
-/* Blocks that lie in a cache come at the speed of the processor: those that are not needed yet
+/* What lies in a cache comes at the speed of the processor: what is not needed yet
  * would take it from the first batch. */
 static bool is_first_batch_only(const PenBlocks *b)
 {
@@ -277,31 +276,33 @@ static void fail_pass(PenBlocks *b, int status, const PenError *err)
     pthread_cond_broadcast(&b->lock->caller);
 }
 
-PenScheduledBlock *pen__blocks_next(PenBlocks *b)
+PenBlockPart *pen__blocks_next(PenBlocks *b)
 {
-    PenScheduledBlock *next = b->failed;
+    PenBlockPart *next = b->failed;
     if (b->lock->paused || !pen__epoch_pass_is_running(b->pass))
         return NULL;
     if (next) {
         b->failed = next->link;
         return next;
     }
-    while (!is_first_batch_only(b)) {
-        uint64_t before = b->schedule.cursor;
+    while (!b->lock->paused && pen__epoch_pass_is_running(b->pass) && !is_first_batch_only(b)) {
+        uint64_t cursor = b->schedule.cursor, before = pen__schedule_progress(&b->schedule);
         PenError err;
         int r = pen__schedule_next(&b->schedule, &next, &err);
         if (r < 0)
             fail_pass(b, r, &err);
-        if (b->schedule.cursor != before)
+        if (b->schedule.cursor != cursor)
             pthread_cond_broadcast(&b->lock->readers);
-        if (next || r < 0 || b->schedule.cursor == before)
+        if (next || r < 0 || pen__schedule_progress(&b->schedule) == before)
             return next;
+        pthread_mutex_unlock(&b->lock->mutex); /* others may have waited for it */
+        pthread_mutex_lock(&b->lock->mutex);
     }
     return NULL;
 }
 
-/* Samples that waited for the block are next. */
-static void wake_tickets(PenBlocks *b, PenScheduledBlock *which)
+/* Samples that waited for the part are next. */
+static void wake_tickets(PenBlocks *b, PenBlockPart *which)
 {
     PenTicket *t = which->waiting;
     which->waiting = NULL;
@@ -312,12 +313,15 @@ static void wake_tickets(PenBlocks *b, PenScheduledBlock *which)
     pthread_cond_broadcast(&b->lock->readers);
 }
 
-void pen__blocks_fetched(PenBlocks *b, PenScheduledBlock *which, int status, PenBlock *block,
+void pen__blocks_fetched(PenBlocks *b, PenBlockPart *which, int status, PenBlock *block,
                          const PenError *error)
 {
     wake_tickets(b, which);
     if (status == PEN_OK) {
-        pen__schedule_arrived(&b->schedule, which, block, block->cap + sizeof *block);
+        uint64_t index = block->index ? block->index->view.index_bytes + sizeof *block : 0;
+        if (!block->is_whole && !block->index)
+            index = block->view.index_bytes;
+        pen__schedule_arrived(&b->schedule, which, block, block->cap + sizeof *block + index);
         return;
     }
     PenError *kept = pen__alloc(sizeof *kept);

@@ -8,14 +8,15 @@
 enum { JOIN_BYTES = 8 << 20 }; /* of one request for adjacent blocks */
 
 /* Blocks that follow the first one and come with the same request. */
-static int join_adjacent(PenBlocks *b, PenScheduledBlock *run[])
+static int join_adjacent(PenBlocks *b, PenBlockPart *run[])
 {
-    PenBlockPlace first = pen__blocks_place(b->plan, run[0]->number);
+    PenBlockPlace first = pen__blocks_place(b->plan, run[0]->block);
     const PenPack *p = first.pack;
     uint64_t most = PEN_MIN((uint64_t)JOIN_BYTES, b->schedule.plan.limit_bytes / 4);
     uint64_t bytes = run[0]->bytes, shard = pen__pack_shard_of(p, first.number), next;
     int n = 1;
-    while (n < PEN_JOIN_MOST && pen__pack_joins(p) && bytes + run[0]->bytes <= most &&
+    while (n < PEN_JOIN_MOST && run[0]->is_block && pen__pack_joins(p) &&
+           bytes + run[0]->bytes <= most &&
            (next = first.number + (uint64_t)n) < pen_pack_info(p)->n_blocks &&
            pen__pack_shard_of(p, next) == shard) {
         run[n] = NULL;
@@ -41,13 +42,13 @@ static void wait_for_turn(PenBlocks *b, const PenBlockPlace *at)
 }
 
 /* Releases the lock meanwhile. */
-static void fetch(PenBlocks *b, PenThread *me, PenScheduledBlock *first)
+static void fetch(PenBlocks *b, PenThread *me, PenBlockPart *first)
 {
     const PenSchedule *s = &b->schedule;
-    PenScheduledBlock *run[PEN_JOIN_MOST] = {first};
+    PenBlockPart *run[PEN_JOIN_MOST] = {first};
     PenBlock *blocks[PEN_JOIN_MOST] = {0};
     PenError err = {0};
-    PenBlockPlace at = pen__blocks_place(b->plan, first->number);
+    PenBlockPlace at = pen__blocks_place(b->plan, first->block);
     int n = join_adjacent(b, run);
     pen__thread_set(me, PEN_ACTIVITY_READING, at.number * at.block_samples);
     uint64_t begin_ns = me->since_ns, bytes = 0;
@@ -57,7 +58,9 @@ static void fetch(PenBlocks *b, PenThread *me, PenScheduledBlock *first)
         wait_for_turn(b, &at);
     pthread_mutex_unlock(&b->lock->mutex);
     int r = n > 1 ? pen__pack_blocks_take(at.pack, at.number, n, blocks, &err)
-                  : pen__pack_block_take(at.pack, at.number, blocks, &err);
+            : first->is_block || !pen__pack_is_whole(at.pack)
+                ? pen__pack_block_take(at.pack, at.number, blocks, &err)
+                : pen__pack_part_take(at.pack, at.number, first->first, first->n, blocks, &err);
     pthread_mutex_lock(&b->lock->mutex);
     pen__thread_set(me, PEN_ACTIVITY_IDLE, 0);
     pen__spans_request(me, at.number, bytes, begin_ns);
@@ -73,7 +76,7 @@ void pen__fetcher_run(PenBlocks *b, PenThread *me)
     pen__thread_name("pen-fetch");
     pthread_mutex_lock(&lock->mutex);
     while (!lock->stop) {
-        PenScheduledBlock *next = pen__blocks_next(b);
+        PenBlockPart *next = pen__blocks_next(b);
         if (next)
             fetch(b, me, next);
         else

@@ -10,29 +10,40 @@
 
 static bool can_assign(const PenReader *r)
 {
-    bool has_place = r->blocks ? pen__blocks_can_assign(r->blocks) : r->tasks->idle != NULL;
-    return has_place && !r->lock->paused && pen__epoch_pass_has_next(r->pass) &&
-           (r->ring->open || pen__ring_can_open(r->ring));
+    if (r->lock->paused || !pen__epoch_pass_has_next(r->pass) ||
+        (!r->ring->open && !pen__ring_can_open(r->ring)))
+        return false;
+    return pen__epoch_pass_is_empty(r->pass) ||
+           (r->blocks ? pen__blocks_can_assign(r->blocks) : r->tasks->idle != NULL);
+}
+
+/* The next batch of the pass gets a slot. NULL: no memory. */
+static PenSlot *open_batch(const PenReader *r, PenError *reterr)
+{
+    const PenEpochPass *pass = r->pass;
+    const PenPassStep *step = &pass->step;
+    PenSlot *s = pen__ring_open(r->ring, reterr);
+    uint32_t shape = step->length;
+    if (!s)
+        return NULL;
+    s->batch.epoch = pass->order.epoch;
+    s->batch.position =
+        pen__epoch_pass_is_empty(pass) ? step->first : pen__epoch_pass_peek(pass).position;
+    s->step = *step;
+    if (r->plan->buckets) /* all samples of the step are in one */
+        shape = pen__plan_bucket_of(r->plan, pass->order.epoch,
+                                    pen__order_at(&pass->order, step->first));
+    pen__slot_set_shape(r->plan, s, shape, step->samples);
+    return s;
 }
 
 /* The next sample of the pass gets its place in a batch. */
 static int assign_next(const PenReader *r, PenAssignment *ret, PenError *reterr)
 {
     PenPassSample next = pen__epoch_pass_peek(r->pass);
-    PenSlot *s = r->ring->open;
-    if (!s) {
-        s = pen__ring_open(r->ring, reterr);
-        if (!s)
-            return PEN_E_NO_MEMORY;
-        s->batch.epoch = r->pass->order.epoch;
-        s->batch.position = next.position;
-        s->position = pen__epoch_pass_batch_at(r->pass);
-        if (r->plan->lengths)
-            pen__slot_set_bucket(r->plan, s, r->pass->length);
-        if (r->plan->buckets)
-            pen__slot_set_bucket(r->plan, s,
-                                 pen__plan_bucket_of(r->plan, s->batch.epoch, next.chosen));
-    }
+    PenSlot *s = r->ring->open ? r->ring->open : open_batch(r, reterr);
+    if (!s)
+        return PEN_E_NO_MEMORY;
     PenChosen chosen = r->plan->mixture
                            ? pen__sources_at(r->plan, r->plan->orders, s->batch.epoch, next.chosen)
                            : pen__load_plan_choose(r->plan, s->batch.epoch, next.chosen);
@@ -63,8 +74,8 @@ static void wait_for_memory(const PenReader *r, const PenError *err)
     (void)pen__cond_wait(&r->lock->readers, &r->lock->mutex, pen__deadline_after(100000000u));
 }
 
-/* Releases the lock meanwhile. `from` is the block of a remote pack. */
-static void read_task(const PenReader *r, PenThread *me, PenTask *t, PenScheduledBlock *from)
+/* Releases the lock meanwhile. `from` is what was fetched of a remote pack. */
+static void read_task(const PenReader *r, PenThread *me, PenTask *t, PenBlockPart *from)
 {
     PenLoadLock *lock = r->lock;
     pen__thread_set(me, PEN_ACTIVITY_LOCATING, t->to.sample);
@@ -86,11 +97,23 @@ static void read_task(const PenReader *r, PenThread *me, PenTask *t, PenSchedule
         pthread_cond_broadcast(&lock->caller);
 }
 
+static int pass_empty(const PenReader *r, PenError *reterr)
+{
+    if (!open_batch(r, reterr))
+        return PEN_E_NO_MEMORY;
+    pen__ring_close_empty(r->ring);
+    pen__epoch_pass_advance(r->pass);
+    return PEN_OK;
+}
+
 static void assign_one(const PenReader *r, PenThread *me)
 {
     PenAssignment next;
     PenError err;
-    if (assign_next(r, &next, &err) < 0) {
+    if (pen__epoch_pass_is_empty(r->pass)) {
+        if (pass_empty(r, &err) < 0)
+            wait_for_memory(r, &err);
+    } else if (assign_next(r, &next, &err) < 0) {
         wait_for_memory(r, &err);
     } else if (r->blocks) {
         pen__blocks_assign(r->blocks, &next);
@@ -107,7 +130,7 @@ static bool read_arrived(const PenReader *r, PenThread *me)
     if (!r->blocks || r->lock->paused || !r->tasks->idle || !pen__blocks_have_arrived(r->blocks))
         return false;
     PenTask *t = pen__tasks_take_idle(r->tasks);
-    PenScheduledBlock *from;
+    PenBlockPart *from;
     if (pen__blocks_take(r->blocks, t, &from))
         read_task(r, me, t, from);
     else

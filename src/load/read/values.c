@@ -46,7 +46,7 @@ void pen__values_locate(const PenLoadPlan *plan, PenTask *task, PenLocation *at)
     uint64_t first = UINT64_MAX, end = 0, bytes = 0;
     uint32_t n = 0;
     task->values_bytes = 0;
-    if (!pen__pack_is_remote(task->to.pack) || at->block->is_whole)
+    if (!pen__pack_is_remote(task->to.pack) || at->block->is_whole || at->block->index)
         return;
     for (uint32_t i = 0; i < plan->n_fields; i++) {
         if (!has_value(&fields[i]) || repeats(fields, i))

@@ -21,7 +21,7 @@ static bool is_wanted(void)
 }
 
 /* False: it cannot be shown. */
-static bool begin(PenStatusWriter *w, const PenLoadEngine *e)
+static bool begin(PenStatusWriter *w)
 {
     char prefix[PEN_MEMORY_NAME_BYTES];
     if (!is_wanted())
@@ -38,7 +38,7 @@ static bool begin(PenStatusWriter *w, const PenLoadEngine *e)
     w->is_open = true;
     w->fd = fd;
     w->name_fd = name_fd;
-    w->from.ns = w->next.ns = e->pass_began_ns;
+    w->from.ns = w->next.ns = pen__sys->now_ns();
     return true;
 }
 
@@ -96,11 +96,15 @@ static bool show(PenStatusWriter *w, PenLoadEngine *e, uint64_t epoch)
 {
     PenLoadStatus status;
     char text[PEN_STATUS_BYTES];
-    if (!w->is_open && !begin(w, e))
+    if (!w->is_open && !begin(w))
         return false;
+    if (!w->has_begun && e->pass.steps) {
+        w->has_begun = true;
+        w->from.ns = w->next.ns = e->pass_began_ns;
+    }
     describe(w, e, epoch, &status);
     pen__status_write(&status, text);
-    w->due_ns = status.clock_ns + PERIOD_NS;
+    w->due_ns = w->has_begun ? status.clock_ns + PERIOD_NS : 0; /* the first request is shown */
     return write_text(w, text);
 }
 

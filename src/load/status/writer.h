@@ -18,6 +18,7 @@ typedef struct PenStatusMark {
 
 typedef struct PenStatusWriter {
     bool is_open;
+    bool has_begun; /* the first pass: nothing was counted before it */
     int fd, name_fd;
     uint64_t due_ns; /* not before; 0: nothing was shown yet; UINT64_MAX: it has ended */
     /* Rates are those since `from`, one to two seconds ago, or longer if batches take longer;

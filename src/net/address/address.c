@@ -357,22 +357,23 @@ void pen__address_free(PenAddress *a)
     *a = (PenAddress){0};
 }
 
-/* A key may hold what the text of an address may not: then no text would lead to it. */
 static int check_name(const PenAddress *a, const char *name, size_t bytes, PenError *reterr)
 {
     const char *wrong = NULL;
+    char shown[201];
     if (!bytes || name[0] == '/')
         wrong = "expected a name that does not begin with '/'";
     else if (!text_is_clean(name, bytes))
         wrong = "expected utf-8 without control characters";
     else if (text_has_dots(name, bytes))
         wrong = "expected no '.' or '..' between slashes";
-    else if (a->scheme == PEN_SCHEME_S3 && strpbrk(name, "?#"))
-        wrong = "expected no '?' and no '#'";
-    if (wrong)
-        return pen__fail(reterr, PEN_E_INVALID, WHERE, "object name in %s%s: %s",
-                         schemes[a->scheme], a->host ? a->host : a->bucket, wrong);
-    return PEN_OK;
+    if (!wrong)
+        return PEN_OK;
+    snprintf(shown, sizeof shown, "%s", name);
+    for (char *c = shown; *c; c++)
+        *c = *c >= ' ' && *c <= '~' ? *c : '?';
+    return pen__fail(reterr, PEN_E_INVALID, WHERE, "object '%s' in %s%s: %s; rename the object",
+                     shown, schemes[a->scheme], a->host ? a->host : a->bucket, wrong);
 }
 
 int pen__address_join(const PenAddress *a, const char *name, PenAddress *ret, PenError *reterr)

@@ -12,7 +12,8 @@
 
 /* A page has up to 1,000 keys of up to 1,024 bytes, of which each may be written as three. */
 enum { PAGE_BYTES = 4 << 20, MOST_PAGES = 1000000 };
-enum { FOLDER_PAGES = 1000 }; /* behind them, a list goes on page after page */
+enum { MOST_EMPTY_PAGES = 1000 }; /* one after another; stores return some after deletions */
+enum { FOLDER_PAGES = 1000 };     /* behind them, a list goes on page after page */
 
 typedef struct Pages {
     PenRemote *r;
@@ -66,11 +67,12 @@ static int refused(const Pages *p, int e, const PenS3Error *why, PenError *reter
     return e;
 }
 
-static int fail_endless(const Pages *p, PenError *reterr)
+static int fail_endless(const Pages *p, const char *what, PenError *reterr)
 {
     return pen__fail(reterr, PEN_E_LIMIT, WHERE,
-                     "%s: expected at most %d pages of a listing, found more",
-                     pen__remote_text(p->r), MOST_PAGES);
+                     "%s: expected a list of at most %s, found more; the server may list without "
+                     "end. Use a prefix with fewer objects",
+                     pen__remote_text(p->r), what);
 }
 
 /* The name below the address, or NULL for what is not. */
@@ -87,7 +89,7 @@ struct PenListing {
     PenBuf after; /* the key that is sent as start-after; empty: none */
     PenBuf last;  /* key of the last object so far */
     PenS3Objects list;
-    int n_pages;
+    int n_pages, n_empty;
     bool is_ended, is_unsorted;
 };
 
@@ -135,6 +137,23 @@ void pen__listing_close(PenListing **listing)
     pen__free(l);
 }
 
+int pen__listing_count(PenListing *l, uint64_t pages, PenError *reterr)
+{
+    return pages > MOST_PAGES ? fail_endless(&l->pages, "1,000,000 pages", reterr) : PEN_OK;
+}
+
+/* Will the list end, as far as this page says? */
+static int check_end(PenListing *l, const PenS3Objects *before, PenError *reterr)
+{
+    const char *token = l->list.next_token;
+    if (l->list.more && token && before->next_token && strcmp(token, before->next_token) == 0)
+        return fail_endless(&l->pages, "one page for each continuation token", reterr);
+    l->n_empty = l->list.n ? 0 : l->n_empty + 1;
+    if (l->n_empty > MOST_EMPTY_PAGES)
+        return fail_endless(&l->pages, "1,000 pages without objects", reterr);
+    return pen__listing_count(l, (uint64_t)l->n_pages, reterr);
+}
+
 int pen__listing_next(PenListing *l, PenError *reterr)
 {
     Pages *p = &l->pages;
@@ -147,16 +166,19 @@ int pen__listing_next(PenListing *l, PenError *reterr)
     size_t n = l->after.bytes ? 4 : 3;
     if (l->is_ended || (l->n_pages && !l->list.more))
         return 0;
-    if (l->n_pages++ == MOST_PAGES)
-        return fail_endless(p, reterr);
+    l->n_pages++;
     if (l->list.next_token) {
         query[3] = (PenHttpHeader){"continuation-token", l->list.next_token};
         n = 4;
     }
     int e = ask_page(p, query, n, &bytes, reterr);
-    pen__s3_objects_free(&l->list);
+    PenS3Objects before = l->list;
+    l->list = (PenS3Objects){0};
     if (e == PEN_OK)
         e = refused(p, pen__s3_read_objects(p->page, bytes, &l->list, &why, reterr), &why, reterr);
+    if (e == PEN_OK)
+        e = check_end(l, &before, reterr);
+    pen__s3_objects_free(&before);
     return e < 0 ? e : 1;
 }
 
@@ -208,20 +230,24 @@ const char *pen__listing_last(const PenListing *l)
 typedef struct Call {
     PenObjectFn each;
     void *ctx;
+    PenListing *listing;
+    uint64_t bytes;
 } Call;
 
 static int call(void *ctx, const char *name, const PenObject *object, PenError *reterr)
 {
-    const Call *c = ctx;
-    (void)reterr;
+    Call *c = ctx;
+    c->bytes += strlen(name) + PEN_LISTED_BYTES;
+    if (c->bytes > (uint64_t)PEN_LIST_MIB << 20)
+        return fail_endless(&c->listing->pages, "256 MiB of names", reterr);
     return c->each(c->ctx, name, object);
 }
 
 int pen__remote_list(PenRemote *r, PenObjectFn each, void *ctx, PenError *reterr)
 {
-    Call c = {each, ctx};
     PenListing *l = NULL;
     int found = 1, e = pen__listing_open(r, NULL, &l, reterr);
+    Call c = {.each = each, .ctx = ctx, .listing = l};
     while (!e && found == 1) {
         found = pen__listing_next(l, reterr);
         if (found)

@@ -16,6 +16,8 @@ int pen__listing_next(PenListing *l, PenError *reterr);
  * does. A listing after or until a name has to be in order: if not, PEN_E_IO. */
 int pen__listing_each(PenListing *l, const char *until, PenListedFn each, void *ctx,
                       PenError *reterr);
+/* PEN_E_LIMIT if all parts of a list have had too many pages. */
+int pen__listing_count(PenListing *l, uint64_t pages, PenError *reterr);
 int pen__listing_more(const PenListing *l); /* 1: there are more pages */
 /* The last name so far; NULL: there is none, or they were not in order. Lives until the next call
  * of pen__listing_each. */

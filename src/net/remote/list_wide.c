@@ -30,6 +30,7 @@ typedef struct Wide {
     uint64_t step;         /* a range ends with every so many of them */
     pthread_mutex_t mutex; /* held while the caller is called */
     atomic_bool is_failed;
+    atomic_uint_fast64_t n_pages; /* of all ranges */
 } Wide;
 
 /* ---- pages in order -------------------------------------------------------------------------- */
@@ -132,6 +133,9 @@ static int list_pages(Wide *w, PenListing *l, const char *until, PenError *reter
     while (!e && !atomic_load(&w->is_failed)) {
         e = pen__listing_next(l, reterr);
         if (e <= 0)
+            break;
+        e = pen__listing_count(l, atomic_fetch_add(&w->n_pages, 1) + 1, reterr);
+        if (e < 0)
             break;
         pthread_mutex_lock(&w->mutex);
         e = pen__listing_each(l, until, take, w, reterr);

@@ -72,11 +72,16 @@ int pen__remote_store(PenRemote *r, const char *name, const void *data, size_t b
                       const PenObject *than, PenObject *ret, PenError *reterr);
 int pen__remote_remove(PenRemote *r, const char *name, PenError *reterr); /* also when not there */
 
+/* What a caller may have to hold of a list: names, and for each some bytes more. */
+enum { PEN_LIST_MIB = 256, PEN_LISTED_BYTES = 64 };
+
 /* All objects below the address, in pages and in the order of their names' bytes; `each` returns 0
- * to go on. What a server that returns pages without end has is PEN_E_LIMIT. */
+ * to go on. PEN_E_LIMIT: the list has more than PEN_LIST_MIB, or the server returns pages without
+ * end. */
 typedef int (*PenObjectFn)(void *ctx, const char *name, const PenObject *object);
 int pen__remote_list(PenRemote *r, PenObjectFn each, void *ctx, PenError *reterr);
-/* The same with up to 16 requests at a time, if what lies below the address is in folders. */
+/* The same with up to 16 requests at a time, if what lies below the address is in folders. Names
+ * are not counted: the caller holds them on disk. */
 typedef int (*PenListedFn)(void *ctx, const char *name, const PenObject *object, PenError *reterr);
 typedef struct PenWideList {
     /* By one thread at a time; 0 to go on. The first pages come in order. */

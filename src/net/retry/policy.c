@@ -26,7 +26,7 @@ void pen__policy_settings_init(PenPolicySettings *s)
         .slow_base_ms = 1000,
         .slow_cap_ms = 20000,
         .bucket = 500,
-        .in_flight = 64,
+        .in_flight = 256,
         .hedge_percent = 5,
         .hedge_least_ms = 200,
     };

@@ -17,7 +17,7 @@ typedef struct PenPolicySettings {
     uint32_t bucket;    /* retry tokens of this endpoint: 500; a retry costs 5, after a time-out 14;
                            a success gives back what its retry cost, or 1, and every second gives 5.
                            Empty: retries wait, they do not fail */
-    uint32_t in_flight; /* attempts at once, at most: 64; how many there are is found out */
+    uint32_t in_flight; /* attempts at once, at most: 256; how many there are is found out */
     uint32_t hedge_percent;  /* second requests for slow GETs, of all requests: 5; 0: none */
     uint32_t hedge_least_ms; /* never before: 200 */
 } PenPolicySettings;

@@ -49,22 +49,11 @@ PenDrawKey pen__draw_key_view(PenDrawKey key, uint64_t name)
     return name ? change_key(key, mix(name ^ 0x517cc1b727220a95u)) : key;
 }
 
-/* FNV-1a of the name and the number. */
-static uint32_t identify(const char *op, uint32_t occurrence)
-{
-    uint32_t h = 0x811c9dc5u;
-    for (; *op; op++)
-        h = (h ^ (uint8_t)*op) * 0x01000193u;
-    for (int i = 0; i < 4; i++)
-        h = (h ^ (occurrence >> 8 * i & 255)) * 0x01000193u;
-    return h;
-}
-
-PenDraw pen__draw_start(PenDrawKey key, uint64_t sample, const char *op, uint32_t occurrence)
+PenDraw pen__draw_start(PenDrawKey key, uint64_t sample, uint32_t draw_id, uint32_t occurrence)
 {
     return (PenDraw){
         .key = {key.key[0], key.key[1]},
-        .counter = {(uint32_t)sample, (uint32_t)(sample >> 32), identify(op, occurrence), 0},
+        .counter = {(uint32_t)sample, (uint32_t)(sample >> 32), draw_id << 16 | occurrence, 0},
     };
 }
 

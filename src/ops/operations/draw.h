@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Random numbers of one operation on one sample. They are addressed by (seed, epoch, sample,
- * operation's name, which one of that name, number of the draw) and, of a sample that an epoch has
- * several times, by which of these it is, and of a view by its name: an image and its mask have the
- * same, and nothing else plays a part. */
+ * draw_id of the operation, which one with that draw_id, number of the draw) and, of a sample that
+ * an epoch has several times, by which of these it is, and of a view by its name: an image and its
+ * mask have the same, and nothing else plays a part. An operation that is renamed keeps them. */
 #ifndef PEN_OPS_OPERATIONS_DRAW_H
 #define PEN_OPS_OPERATIONS_DRAW_H
 
@@ -27,8 +27,9 @@ typedef struct PenDraw {
     uint32_t counter[4];
 } PenDraw;
 
-/* `occurrence` counts the operations of this name in the field's pipeline, from 0. */
-PenDraw pen__draw_start(PenDrawKey key, uint64_t sample, const char *op, uint32_t occurrence);
+/* `draw_id`: PEN_DRAW_ID_*. `occurrence` counts the operations with it in the field's pipeline,
+ * from 0. Both are below 2^16. */
+PenDraw pen__draw_start(PenDrawKey key, uint64_t sample, uint32_t draw_id, uint32_t occurrence);
 
 uint64_t pen__draw_bits(PenDraw *d);
 double pen__draw_uniform(PenDraw *d, double low, double high); /* 53 bits, of [low, high) */

@@ -5,6 +5,7 @@
 #include "base/attr.h"
 #include "ops/operations/beta.h"
 #include "ops/operations/mix.h"
+#include "ops/operations/op.h"
 
 typedef struct Range {
     uint32_t from, to;
@@ -28,7 +29,7 @@ static void draw_box(PenDraw *d, uint32_t width, uint32_t height, PenMixDraw *re
 PenMixDraw pen__mix_draw(const PenMixRule *rule, PenDrawKey key, uint64_t position, uint32_t width,
                          uint32_t height)
 {
-    PenDraw d = pen__draw_start(key, position, "mixup", 0);
+    PenDraw d = pen__draw_start(key, position, PEN_DRAW_ID_mixup, 0); /* chooses between both */
     PenMixDraw ret = {.lambda = 1};
     double u = pen__draw_uniform(&d, 0, 1);
     if (u < rule->mixup.p) {

@@ -33,113 +33,136 @@ enum {
     PEN_DOES_POLICY = 21    /* draws steps that change colours or move pixels, and keep the size */
 };
 
-/* name, number of parameters, what it does, most steps of a sample_plan, size behind it, draft,
- * help */
+/* name, draw_id, number of parameters, what it does, most steps of a sample_plan, size behind it,
+ * draft, help.
+ *
+ * draw_id addresses the draws of the operation, so every random pixel depends on it. It never
+ * changes, not even when the operation is renamed or moved to another line, and no other operation
+ * ever gets it. A new operation has the number after the largest one here and in PEN_MOVES_MAP. */
 #define PEN_OP_MAP(XX)                                                                             \
-    XX(decode, 2, DECODE, 0, NULL, NULL, "Decode the image. Must be the first operation.")         \
-    XX(resize, 5, GEOMETRY, 1, pen__size_resize, pen__draft_resize, "Resize with antialiasing.")   \
-    XX(center_crop, 1, GEOMETRY, 1, pen__size_crop, pen__draft_center_crop,                        \
+    XX(decode, 1, 2, DECODE, 0, NULL, NULL, "Decode the image. Must be the first operation.")      \
+    XX(resize, 2, 6, GEOMETRY, 1, pen__size_resize, pen__draft_resize,                             \
+       "Resize with antialiasing.")                                                                \
+    XX(center_crop, 3, 1, GEOMETRY, 1, pen__size_crop, pen__draft_center_crop,                     \
        "Crop the center. A smaller image is padded with black.")                                   \
-    XX(random_crop, 3, GEOMETRY, 1, pen__size_crop, pen__draft_random_crop,                        \
+    XX(random_crop, 4, 3, GEOMETRY, 1, pen__size_crop, pen__draft_random_crop,                     \
        "Crop a random region of a fixed size.")                                                    \
-    XX(three_crop, 1, GEOMETRY, 1, pen__size_crop, pen__draft_three_crop,                          \
+    XX(three_crop, 5, 1, GEOMETRY, 1, pen__size_crop, pen__draft_three_crop,                       \
        "Make three clips of one: crops at both ends and the center of its longer side.")           \
-    XX(random_resized_crop, 4, GEOMETRY, 2, pen__size_crop, pen__draft_random_resized_crop,        \
+    XX(random_resized_crop, 6, 4, GEOMETRY, 2, pen__size_crop, pen__draft_random_resized_crop,     \
        "Crop a random region and resize it.")                                                      \
-    XX(cover, 3, GEOMETRY, 2, pen__size_crop, pen__draft_cover,                                    \
+    XX(cover, 7, 3, GEOMETRY, 2, pen__size_crop, pen__draft_cover,                                 \
        "Resize to cover the size, keeping the aspect ratio, and crop the rest.")                   \
-    XX(patches, 3, GEOMETRY, 1, pen__size_patches, pen__draft_patches,                             \
+    XX(patches, 8, 3, GEOMETRY, 1, pen__size_patches, pen__draft_patches,                          \
        "Resize to at most length patches, keeping the aspect ratio, and return the sequence.")     \
-    XX(hflip, 1, GEOMETRY, 1, NULL, pen__draft_hflip, "Flip left and right.")                      \
-    XX(vflip, 1, GEOMETRY, 1, NULL, pen__draft_vflip, "Flip top and bottom.")                      \
-    XX(random_rotation, 4, GEOMETRY, 1, NULL, pen__draft_random_rotation,                          \
+    XX(hflip, 9, 1, GEOMETRY, 1, NULL, pen__draft_hflip, "Flip left and right.")                   \
+    XX(vflip, 10, 1, GEOMETRY, 1, NULL, pen__draft_vflip, "Flip top and bottom.")                  \
+    XX(random_rotation, 11, 4, GEOMETRY, 1, NULL, pen__draft_random_rotation,                      \
        "Rotate by a random angle, counterclockwise.")                                              \
-    XX(random_affine, 7, GEOMETRY, 1, NULL, pen__draft_random_affine,                              \
+    XX(random_affine, 12, 7, GEOMETRY, 1, NULL, pen__draft_random_affine,                          \
        "Rotate clockwise, move, scale and shear, each by a random amount.")                        \
-    XX(random_perspective, 4, GEOMETRY, 1, NULL, pen__draft_random_perspective,                    \
+    XX(random_perspective, 13, 4, GEOMETRY, 1, NULL, pen__draft_random_perspective,                \
        "Move the four corners randomly, as if seen from another place.")                           \
-    XX(pad, 3, GEOMETRY, 1, pen__size_pad, pen__draft_pad, "Add pixels on each side.")             \
-    XX(five_crop, 1, GEOMETRY, 1, pen__size_crop, pen__draft_five_crop,                            \
+    XX(pad, 14, 3, GEOMETRY, 1, pen__size_pad, pen__draft_pad, "Add pixels on each side.")         \
+    XX(five_crop, 15, 1, GEOMETRY, 1, pen__size_crop, pen__draft_five_crop,                        \
        "Return five results per image: crops of the four corners and the center.")                 \
-    XX(ten_crop, 2, GEOMETRY, 2, pen__size_crop, pen__draft_five_crop,                             \
+    XX(ten_crop, 16, 2, GEOMETRY, 2, pen__size_crop, pen__draft_five_crop,                         \
        "Return ten results per image: those of five_crop, and of the flipped image.")              \
-    XX(color_jitter, 4, COLOUR, 4, NULL, pen__draft_color_jitter,                                  \
+    XX(color_jitter, 17, 4, COLOUR, 4, NULL, pen__draft_color_jitter,                              \
        "Change the colors randomly. The changes run in random order.")                             \
-    XX(grayscale, 1, COLOUR, 1, NULL, pen__draft_grayscale,                                        \
+    XX(grayscale, 18, 1, COLOUR, 1, NULL, pen__draft_grayscale,                                    \
        "Remove the colors. The result keeps three equal channels.")                                \
-    XX(random_invert, 1, TONE, 1, NULL, pen__draft_random_invert,                                  \
+    XX(random_invert, 19, 1, TONE, 1, NULL, pen__draft_random_invert,                              \
        "Invert all values: x becomes 255 - x.")                                                    \
-    XX(random_posterize, 2, TONE, 1, NULL, pen__draft_random_posterize,                            \
+    XX(random_posterize, 20, 2, TONE, 1, NULL, pen__draft_random_posterize,                        \
        "Keep the highest bits of each value.")                                                     \
-    XX(random_solarize, 2, TONE, 1, NULL, pen__draft_random_solarize,                              \
+    XX(random_solarize, 21, 2, TONE, 1, NULL, pen__draft_random_solarize,                          \
        "Invert the values from a threshold on.")                                                   \
-    XX(random_equalize, 1, TONE, 1, NULL, pen__draft_random_equalize,                              \
+    XX(random_equalize, 22, 1, TONE, 1, NULL, pen__draft_random_equalize,                          \
        "Equalize the histogram of each channel.")                                                  \
-    XX(random_autocontrast, 1, TONE, 1, NULL, pen__draft_random_autocontrast,                      \
+    XX(random_autocontrast, 23, 1, TONE, 1, NULL, pen__draft_random_autocontrast,                  \
        "Stretch the values of each channel to 0-255.")                                             \
-    XX(random_adjust_sharpness, 2, TONE, 1, NULL, pen__draft_random_adjust_sharpness,              \
+    XX(random_adjust_sharpness, 24, 2, TONE, 1, NULL, pen__draft_random_adjust_sharpness,          \
        "Make the image sharper or smoother.")                                                      \
-    XX(adjust_gamma, 2, TONE, 1, NULL, pen__draft_adjust_gamma,                                    \
+    XX(adjust_gamma, 25, 2, TONE, 1, NULL, pen__draft_adjust_gamma,                                \
        "Compute 255 * gain * (x / 255) ^ gamma.")                                                  \
-    XX(gaussian_blur, 2, TONE, 1, NULL, pen__draft_gaussian_blur, "Blur with a Gaussian kernel.")  \
-    XX(random_channel_permutation, 1, COLOUR, 1, NULL, pen__draft_random_channel_permutation,      \
+    XX(gaussian_blur, 26, 2, TONE, 1, NULL, pen__draft_gaussian_blur,                              \
+       "Blur with a Gaussian kernel.")                                                             \
+    XX(random_channel_permutation, 27, 1, COLOUR, 1, NULL, pen__draft_random_channel_permutation,  \
        "Put the three channels in a random order.")                                                \
-    XX(jpeg, 1, TONE, 1, NULL, pen__draft_jpeg,                                                    \
+    XX(jpeg, 28, 1, TONE, 1, NULL, pen__draft_jpeg,                                                \
        "Compress the image as JPEG (4:2:0) and decode it again.")                                  \
-    XX(random_apply, 2, COMPOSE, 0, NULL, NULL,                                                    \
+    XX(random_apply, 29, 2, COMPOSE, 0, NULL, NULL,                                                \
        "Apply the operations in brackets with a probability.")                                     \
-    XX(random_choice, 2, COMPOSE, 0, NULL, NULL,                                                   \
+    XX(random_choice, 30, 2, COMPOSE, 0, NULL, NULL,                                               \
        "Apply the operations of one of several brackets.")                                         \
-    XX(random_order, 1, COMPOSE, 0, NULL, NULL,                                                    \
+    XX(random_order, 31, 1, COMPOSE, 0, NULL, NULL,                                                \
        "Apply the operations in brackets in random order.")                                        \
-    XX(rand_augment, 5, POLICY, 0, NULL, pen__draft_rand_augment,                                  \
+    XX(rand_augment, 32, 5, POLICY, 0, NULL, pen__draft_rand_augment,                              \
        "Apply some random operations of RandAugment, all of one magnitude.")                       \
-    XX(trivial_augment, 3, POLICY, 1, NULL, pen__draft_trivial_augment,                            \
+    XX(trivial_augment, 33, 3, POLICY, 1, NULL, pen__draft_trivial_augment,                        \
        "Apply one random operation of a random magnitude (TrivialAugment Wide).")                  \
-    XX(auto_augment, 3, POLICY, 2, NULL, pen__draft_auto_augment,                                  \
+    XX(auto_augment, 34, 3, POLICY, 2, NULL, pen__draft_auto_augment,                              \
        "Apply one of the 25 pairs of operations of a policy of AutoAugment.")                      \
-    XX(aug_mix, 7, COLOUR, 0, NULL, pen__draft_aug_mix,                                            \
+    XX(aug_mix, 35, 7, COLOUR, 0, NULL, pen__draft_aug_mix,                                        \
        "Blend the image with chains of random operations on it (AugMix).")                         \
-    XX(three_augment, 1, COLOUR, 4, NULL, pen__draft_three_augment,                                \
+    XX(three_augment, 36, 1, COLOUR, 4, NULL, pen__draft_three_augment,                            \
        "Apply grayscale, solarize or a blur, then color jitter (3-Augment of DeiT III).")          \
-    XX(clip, 10, SELECT, 0, NULL, NULL, "Select frames of a clip. Must directly follow decode.")   \
-    XX(normalize, 2, NORMALIZE, 0, NULL, pen__draft_normalize,                                     \
+    XX(clip, 37, 10, SELECT, 0, NULL, NULL,                                                        \
+       "Select frames of a clip. Must directly follow decode.")                                    \
+    XX(normalize, 38, 2, NORMALIZE, 0, NULL, pen__draft_normalize,                                 \
        "Compute (x / 255 - mean) / std. Needs dtype f32, f16 or bf16.")                            \
-    XX(random_erasing, 4, ERASE, 1, NULL, pen__draft_random_erasing,                               \
+    XX(random_erasing, 39, 4, ERASE, 1, NULL, pen__draft_random_erasing,                           \
        "Overwrite a random rectangle.")                                                            \
-    XX(tensor, 2, STORE, 0, NULL, NULL,                                                            \
-       "Store the result in the batch. Must be the last operation.")                               \
-    XX(repeat, 1, REPEAT, 0, NULL, NULL,                                                           \
-       "Return several results per image, each with its own random draws. Must be the last "       \
-       "operation.")                                                                               \
-    XX(pad_batch, 2, PAD, 0, NULL, NULL,                                                           \
-       "Pad images of different sizes to the largest of the batch. Must be the last operation.")   \
-    XX(mixup, 3, MIX, 0, NULL, NULL,                                                               \
+    XX(tensor, 40, 2, STORE, 0, NULL, NULL,                                                        \
+       "Store the result in the batch. Only repeat, pad_batch, mixup and cutmix can follow.")      \
+    XX(repeat, 41, 1, REPEAT, 0, NULL, NULL,                                                       \
+       "Return several results per image, each with its own random draws. No operation can "       \
+       "follow.")                                                                                  \
+    XX(pad_batch, 42, 2, PAD, 0, NULL, NULL,                                                       \
+       "Pad images of different sizes to the largest of the batch. No operation can follow.")      \
+    XX(mixup, 43, 3, MIX, 0, NULL, NULL,                                                           \
        "Mix each sample of a batch with another one. Must follow all others but cutmix.")          \
-    XX(cutmix, 3, MIX, 0, NULL, NULL,                                                              \
+    XX(cutmix, 44, 3, MIX, 0, NULL, NULL,                                                          \
        "Replace a box of each sample by that of another one. Must follow all others but mixup.")   \
-    XX(one_hot, 3, CLASSES, 0, NULL, NULL,                                                         \
+    XX(one_hot, 45, 3, CLASSES, 0, NULL, NULL,                                                     \
        "Return class numbers as targets, one number per class, which follow mixup and cutmix.")    \
-    XX(text, 1, LIST, 0, NULL, NULL,                                                               \
+    XX(text, 46, 1, LIST, 0, NULL, NULL,                                                           \
        "Return a text, json or bytes field as a list of str. Must be the only operation.")         \
-    XX(json, 1, LIST, 0, NULL, NULL,                                                               \
+    XX(json, 47, 1, LIST, 0, NULL, NULL,                                                           \
        "Return a text, json or bytes field as a list of JSON values. Must be the only operation.") \
-    XX(bytes, 1, LIST, 0, NULL, NULL,                                                              \
+    XX(bytes, 48, 1, LIST, 0, NULL, NULL,                                                          \
        "Return a text, json or bytes field as a list of bytes. Must be the only operation.")       \
-    XX(key, 1, LIST, 0, NULL, NULL,                                                                \
+    XX(key, 49, 1, LIST, 0, NULL, NULL,                                                            \
        "Return the key of each sample, as a field of any name that the pack does not have.")       \
-    XX(ragged, 4, LIST, 0, NULL, NULL,                                                             \
+    XX(ragged, 50, 4, LIST, 0, NULL, NULL,                                                         \
        "Return a field whose number of rows differs between samples, such as f32[*,4].")           \
-    XX(boxes, 9, FOLLOW, 0, NULL, NULL,                                                            \
+    XX(boxes, 51, 9, FOLLOW, 0, NULL, NULL,                                                        \
        "Move boxes to where the crops, resizes and flips of an image move its pixels.")            \
-    XX(points, 5, FOLLOW, 0, NULL, NULL,                                                           \
+    XX(points, 52, 5, FOLLOW, 0, NULL, NULL,                                                       \
        "Move points to where the crops, resizes and flips of an image move its pixels.")           \
-    XX(keep, 1, FOLLOW, 0, NULL, NULL,                                                             \
+    XX(keep, 53, 1, FOLLOW, 0, NULL, NULL,                                                         \
        "Keep the rows that boxes or points kept in another field: labels follow their boxes.")
+
+/* name, draw_id of compositions that move pixels. A mask has them too, with the draws of its image,
+ * but it lacks those that change colours alone. */
+#define PEN_MOVES_MAP(XX)                                                                          \
+    XX(random_apply, 54)                                                                           \
+    XX(random_choice, 55)                                                                          \
+    XX(random_order, 56)
+
+enum {
+#define XX(name, draw_id, n, does, steps, size, draft, help) PEN_DRAW_ID_##name = draw_id,
+    PEN_OP_MAP(XX)
+#undef XX
+#define XX(name, draw_id) PEN_DRAW_ID_##name##_moves = draw_id,
+        PEN_MOVES_MAP(XX)
+#undef XX
+};
 
 /* Where the ops of programs are told apart by their number. */
 enum {
-#define XX(name, n, does, steps, size, draft, help) PEN_OP_##name,
+#define XX(name, draw_id, n, does, steps, size, draft, help) PEN_OP_##name,
     PEN_OP_MAP(XX)
 #undef XX
         PEN_N_OPS
@@ -157,6 +180,7 @@ typedef struct PenSize { /* 0 x 0: differs from image to image */
 } PenSize;
 
 typedef struct PenOpWork {
+    uint32_t draw_id;
     int32_t does;
     uint32_t steps;
     /* The size behind it, from the one before it; NULL: it stays. */
@@ -166,7 +190,8 @@ typedef struct PenOpWork {
                  PenError *reterr);
 } PenOpWork;
 
-#define XX(name, n, does, steps, size, draft, help) extern const PenParam pen__params_##name[n];
+#define XX(name, draw_id, n, does, steps, size, draft, help)                                       \
+    extern const PenParam pen__params_##name[n];
 PEN_OP_MAP(XX)
 #undef XX
 

@@ -2,9 +2,9 @@
 #include "ops/language/lex.h"
 #include "ops/operations/op.h"
 
-enum { SIZE, FILTER, MIN_SIDE, MAX_SIDE, MULTIPLE };
+enum { SIZE, FILTER, MIN_SIDE, MAX_SIDE, MULTIPLE, ENLARGE };
 
-const PenParam pen__params_resize[5] = {
+const PenParam pen__params_resize[6] = {
     {"size", PEN_PARAM_SIDES, 1, PEN_SIZE_LIMIT, "none", "none",
      "length of the shorter side, or exact height,width; without min_side and max_side"},
     {"filter", PEN_PARAM_WORD, 0, 0, "bilinear", PEN_FILTER_WORDS, "interpolation filter"},
@@ -15,6 +15,8 @@ const PenParam pen__params_resize[5] = {
      "most pixels of the longer side; without min_side, its length"},
     {"to_multiple_of", PEN_PARAM_INT, 1, PEN_SIZE_LIMIT, "none", "none",
      "round both sides to the nearest multiple; down where max_side would be exceeded"},
+    {"enlarge", PEN_PARAM_WORD, 0, 0, "yes", "yes no",
+     "no: an image that min_side and max_side would make larger keeps its size"},
 };
 
 int pen__check_resize(const PenParamValue *values, uint32_t column, PenError *reterr)
@@ -24,10 +26,10 @@ int pen__check_resize(const PenParamValue *values, uint32_t column, PenError *re
         return pen__spec_fail(reterr, column,
                               "resize needs size, or min_side and max_side: 'resize 224,224' or "
                               "'resize min_side=800 max_side=1333'");
-    if (values[SIZE].n && (keeps || values[MULTIPLE].n))
+    if (values[SIZE].n && (keeps || values[MULTIPLE].n || values[ENLARGE].word))
         return pen__spec_fail(reterr, column,
-                              "resize: size excludes min_side, max_side and to_multiple_of; use "
-                              "min_side for the length of the shorter side");
+                              "resize: size excludes min_side, max_side, to_multiple_of and "
+                              "enlarge; use min_side for the length of the shorter side");
     if (values[MAX_SIDE].n && values[MULTIPLE].n && values[MULTIPLE].v[0] > values[MAX_SIDE].v[0])
         return pen__spec_fail(reterr, column,
                               "resize: to_multiple_of: expected at most max_side (%u), found %u",
@@ -68,6 +70,10 @@ static PenSize bounded(const PenParamValue *values, uint64_t min_side, PenSize f
         first = most * first / second;
     if (!min_side || second > most)
         second = most;
+    if (values[ENLARGE].word && second >= b) { /* no */
+        first = a;
+        second = b;
+    }
     first = round_side(values, PEN_MAX(first, 1u));
     second = round_side(values, second);
     bool is_tall = from.width <= from.height;

@@ -4,18 +4,29 @@
 #include "ops/operations/op.h"
 
 static const PenOp ops[] = {
-#define XX(name, n, does, steps, size, draft, help) {#name, help, n, pen__params_##name},
+#define XX(name, draw_id, n, does, steps, size, draft, help) {#name, help, n, pen__params_##name},
     PEN_OP_MAP(XX)
 #undef XX
 };
 
-#define XX(name, n, does, steps, size, draft, help)                                                \
+#define XX(name, draw_id, n, does, steps, size, draft, help)                                       \
     _Static_assert((n) <= PEN_MAX_PARAMS, #name ": more parameters than PEN_MAX_PARAMS");
 PEN_OP_MAP(XX)
 #undef XX
 
+/* Two operations with one draw_id would be two members with one name. */
+struct Unique {
+#define XX(name, draw_id, n, does, steps, size, draft, help) char of_##draw_id;
+    PEN_OP_MAP(XX)
+#undef XX
+#define XX(name, draw_id) char of_##draw_id;
+    PEN_MOVES_MAP(XX)
+#undef XX
+};
+
 static const PenOpWork works[] = {
-#define XX(name, n, does, steps, size, draft, help) {PEN_DOES_##does, steps, size, draft},
+#define XX(name, draw_id, n, does, steps, size, draft, help)                                       \
+    {draw_id, PEN_DOES_##does, steps, size, draft},
     PEN_OP_MAP(XX)
 #undef XX
 };

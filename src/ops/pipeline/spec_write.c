@@ -19,9 +19,15 @@ static bool is_left_out(const PenSpecOp *op, uint32_t param)
 {
     static const struct {
         const char *op, *param;
-    } later[] = {{"decode", "shrink"},   {"resize", "size"},           {"resize", "min_side"},
-                 {"resize", "max_side"}, {"resize", "to_multiple_of"}, {"clip", "at"},
-                 {"ragged", "at"},       {"ragged", "stride"}};
+    } later[] = {{"decode", "shrink"},
+                 {"resize", "size"},
+                 {"resize", "min_side"},
+                 {"resize", "max_side"},
+                 {"resize", "to_multiple_of"},
+                 {"resize", "enlarge"},
+                 {"clip", "at"},
+                 {"ragged", "at"},
+                 {"ragged", "stride"}};
     bool found = false;
     for (size_t i = 0; i < PEN_LEN(later); i++)
         found |= strcmp(later[i].op, op->op->name) == 0 &&

@@ -76,7 +76,7 @@ static int make_op(Making *m, uint32_t at)
 {
     const PenProgramOp *op = &m->p->ops[at];
     const PenOpWork *work = pen__op_work(op->op);
-    PenDraw draw = pen__draw_start(m->key, m->sample, op->draws, op->occurrence);
+    PenDraw draw = pen__draw_start(m->key, m->sample, op->draw_id, op->occurrence);
     draw.counter[3] = m->first_draw;
     /* Of what changes pixels, none is done at another size, whether it is drawn or not. */
     m->draft.shrinks &= work->does == PEN_DOES_DECODE || work->does == PEN_DOES_SELECT ||

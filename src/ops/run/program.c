@@ -105,7 +105,9 @@ static int check_order(Check *c, const PenSpecOp *op, uint32_t i)
         return check_pad(c, op);
     if (c->tensor)
         return pen__spec_fail(c->reterr, op->column,
-                              "%s after tensor: tensor must be the last operation", name);
+                              "%s after tensor: only repeat, pad_batch, mixup and cutmix can "
+                              "follow; move it before tensor",
+                              name);
     if (c->normalize && does != PEN_DOES_ERASE && does != PEN_DOES_STORE)
         return pen__spec_fail(c->reterr, op->column,
                               "%s after normalize: only random_erasing and tensor can follow; move "
@@ -616,13 +618,18 @@ static int check_number(Check *c)
 
 /* The compositions that a mask has too are counted by themselves: their draws are the same in the
  * image and in the mask, which lacks those that change colours alone. */
-static const char *draws_name(const PenSpecOp *op)
+static uint32_t draw_id_of(const PenSpecOp *op)
 {
-    static const char *const moving[] = {"random_apply moves", "random_choice moves",
-                                         "random_order moves"};
-    if (!op->inside || !pen__compose_moves(op))
-        return op->op->name;
-    return moving[pen__op_number(op->op) - PEN_OP_random_apply];
+    bool moves = op->inside && pen__compose_moves(op);
+    switch (moves ? pen__op_number(op->op) : PEN_N_OPS) {
+#define XX(name, draw_id)                                                                          \
+    case PEN_OP_##name:                                                                            \
+        return draw_id;
+        PEN_MOVES_MAP(XX)
+#undef XX
+    default:
+        return pen__op_work(op->op)->draw_id;
+    }
 }
 
 static void copy_ops(PenProgram *p, const PenSpecField *spec)
@@ -633,10 +640,10 @@ static void copy_ops(PenProgram *p, const PenSpecField *spec)
         op->op = spec->ops[i].op;
         op->inside = spec->ops[i].inside;
         op->bracket = spec->ops[i].bracket;
-        op->draws = draws_name(&spec->ops[i]);
+        op->draw_id = draw_id_of(&spec->ops[i]);
         memcpy(op->values, spec->ops[i].values, sizeof op->values);
         for (uint32_t k = 0; k < i; k++)
-            op->occurrence += p->ops[k].draws == op->draws;
+            op->occurrence += p->ops[k].draw_id == op->draw_id;
     }
 }
 

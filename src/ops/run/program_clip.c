@@ -122,7 +122,7 @@ const PenClipRule *pen__program_clip(const PenProgram *p, PenClipShape *ret)
 int pen__program_choose(const PenProgram *p, const PenClipFrames *frames, PenDrawKey key,
                         uint64_t sample, uint32_t *ret, PenError *reterr)
 {
-    PenDraw draw = pen__draw_start(key, sample, "clip", 0);
+    PenDraw draw = pen__draw_start(key, sample, PEN_DRAW_ID_clip, 0);
     return pen__clip_choose(&p->clip, frames, &draw, ret, reterr);
 }
 

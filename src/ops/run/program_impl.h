@@ -9,8 +9,8 @@
 
 typedef struct PenProgramOp {
     const PenOp *op;
-    const char *draws;        /* the name that its draws have */
-    uint32_t occurrence;      /* of that name before it */
+    uint32_t draw_id;         /* PEN_DRAW_ID_* */
+    uint32_t occurrence;      /* operations with this draw_id before it */
     uint32_t inside, bracket; /* as in PenSpecOp */
     PenParamValue values[PEN_MAX_PARAMS];
 } PenProgramOp;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Blocks of a pack that has a cache, and the public calls for that. */
+#include <string.h>
+
 #include "base/abi.h"
 #include "pack/reader/cached.h"
 
@@ -61,6 +63,47 @@ int pen__block_get(PenPack *p, uint64_t block, PenShardRef *shard, uint8_t *data
     pen__cache_count(p->cache, r ? PEN_COUNT_HITS : PEN_COUNT_MISSES, 1);
     pen__cache_count(p->cache, r ? PEN_COUNT_BYTES_CACHE : PEN_COUNT_BYTES_ORIGIN, e.bytes);
     return PEN_OK;
+}
+
+/* 1: from the cache. */
+static int look_part(PenPack *p, const PenBlock *b, uint64_t offset, uint64_t bytes, void *buf)
+{
+    PenCacheEntry entry;
+    if (!pen__cache_find(p->cache, (PenCacheKey){PEN_CACHE_BLOCK, b->number}, &entry))
+        return 0;
+    if (entry.bytes != b->whole_bytes) {
+        pen__cache_leave(&entry);
+        return 0;
+    }
+    bool is_trusted = entry.is_trusted;
+    if (!pen__cache_read_part(&entry, offset, bytes, buf))
+        return 0;
+    pen__cache_count(p->cache, PEN_COUNT_HITS, 1);
+    pen__cache_count(p->cache, PEN_COUNT_BYTES_CACHE, bytes);
+    if (is_trusted)
+        pen__cache_count(p->cache, PEN_COUNT_TRUSTED_HITS, 1);
+    return 1;
+}
+
+int pen__block_get_part(PenPack *p, const PenBlock *b, uint64_t offset, uint64_t bytes, void *buf,
+                        PenError *reterr)
+{
+    if (look_part(p, b, offset, bytes, buf))
+        return PEN_OK;
+    if (!pen__cache_wants(p->cache, b->whole_bytes)) { /* it would be fetched for nothing */
+        pen__cache_count(p->cache, PEN_COUNT_MISSES, 1);
+        pen__cache_count(p->cache, PEN_COUNT_BYTES_ORIGIN, bytes);
+        return pen__source_read(b->shard->shard.source, buf, (size_t)bytes, b->offset + offset,
+                                reterr);
+    }
+    uint8_t *all = pen__alloc_array(b->whole_bytes + PEN_SLACK, 1);
+    if (!all)
+        return pen__fail_memory(reterr, WHERE, p->path);
+    int r = pen__block_get(p, b->number, b->shard, all, reterr);
+    if (r == PEN_OK)
+        memcpy(buf, all + offset, (size_t)bytes);
+    pen__free_large(all, b->whole_bytes + PEN_SLACK);
+    return r;
 }
 
 int pen_pack_cache(PenPack *pack, const PenCacheSettings *settings, PenError *reterr)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Blocks: their indexes are read when they are first needed, and kept. Of a pack that is far away
- * or has a cache whole blocks are, each by one request, and checked before anybody sees them. */
+/* Blocks: their indexes are read when they are first needed, and kept. Of a pack that is remote or
+ * has a cache whole blocks are, each by one request, and checked before anybody sees them; or parts
+ * of them, whose samples are checked when they are read. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -50,7 +51,8 @@ static uint64_t weight(const PenBlock *b)
     return (b->is_whole ? b->cap : b->view.index_bytes) + sizeof *b;
 }
 
-/* ---- by last use: whole blocks alone; with the lock ----------------------------------------- */
+/* ---- by last use: of a remote pack alone; with the lock -----------------------------------------
+ */
 
 static void list_remove(PenPack *p, PenBlock *b)
 {
@@ -78,7 +80,7 @@ static PenBlock *evict(PenPack *p, PenBlock *b, PenBlock *row)
 
 /* Makes space by giving up those that were not used for longest. Gives a row of what is to be put
  * back. */
-static PenBlock *keep_whole(PenPack *p, PenBlock *b)
+static PenBlock *keep_by_use(PenPack *p, PenBlock *b)
 {
     PenBlock **slot = &p->blocks[b->number % p->block_slots], *row = NULL;
     if (weight(b) > p->keep_bytes)
@@ -98,8 +100,8 @@ static PenBlock *keep_whole(PenPack *p, PenBlock *b)
 /* Puts a block into its slot, when it fits; returns the one to put back. With the lock. */
 static PenBlock *keep_block(PenPack *p, PenBlock *b)
 {
-    if (b->is_whole)
-        return keep_whole(p, b);
+    if (p->is_whole)
+        return keep_by_use(p, b);
     PenBlock **slot = &p->blocks[b->number % p->block_slots], *old = *slot;
     uint64_t left = p->kept_bytes - (old ? weight(old) : 0);
     if (weight(b) > p->keep_bytes || left > p->keep_bytes - weight(b))
@@ -118,13 +120,10 @@ static void put_row(PenPack *p, PenBlock *row)
     }
 }
 
-/* Of whole blocks few fit; with more slots than that they seldom meet in one. */
 static uint64_t slots_for(const PenPack *p, uint64_t bytes)
 {
-    uint64_t all = p->is_whole ? p->info.total_bytes : p->m.stats.index_bytes;
-    uint64_t each = all / PEN_MAX(p->m.n_blocks, 1u) + sizeof(PenBlock);
-    uint64_t n = PEN_MIN(bytes / each, (uint64_t)MAX_BLOCK_SLOTS) * (p->is_whole ? 16 : 1);
-    n = PEN_MIN(PEN_MIN(n, p->m.n_blocks), (uint64_t)MAX_BLOCK_SLOTS);
+    uint64_t each = p->m.stats.index_bytes / PEN_MAX(p->m.n_blocks, 1u) + sizeof(PenBlock);
+    uint64_t n = PEN_MIN(PEN_MIN(bytes / each, p->m.n_blocks), (uint64_t)MAX_BLOCK_SLOTS);
     return PEN_MAX(n, (uint64_t)BLOCK_SLOTS);
 }
 
@@ -172,16 +171,41 @@ static int load_block(PenPack *p, PenBlock *b, PenError *reterr)
     return r;
 }
 
+/* 1: from the cache, and right. */
+static int cached_index(PenPack *p, PenBlock *b, uint64_t in_shard)
+{
+    const PenShard *s = &b->shard->shard;
+    PenBlockEntry e = pen__shard_block(s, in_shard);
+    b->data = pen__alloc_array(e.index_bytes, 1);
+    if (b->data && pen__block_get_part(p, b, 0, e.index_bytes, b->data, NULL) == PEN_OK) {
+        if (pen__block_view(&b->view, &p->m.schema, s->entry.id, (uint32_t)in_shard, &e, b->data,
+                            s->source->name, NULL) == PEN_OK)
+            return 1;
+        pen__block_forget(p, b->number);
+    }
+    pen__free(b->data);
+    b->data = NULL;
+    return 0;
+}
+
 static int load_index(PenPack *p, PenBlock *b, PenError *reterr)
 {
     PenShard *shard = &b->shard->shard;
     uint64_t in_shard = b->number - p->first_blocks[b->shard->number];
-    int r = pen__shard_index(shard, &p->m.schema, in_shard, &b->data, &b->view, reterr);
+    int r = PEN_OK;
+    if (!p->cache || !p->is_whole || !cached_index(p, b, in_shard))
+        r = pen__shard_index(shard, &p->m.schema, in_shard, &b->data, &b->view, reterr);
     return r < 0 ? r : pen__block_check_count(p, b->number, &b->view, shard->source->name, reterr);
 }
 
 static void free_block(PenPack *p, PenBlock *b)
 {
+    if (b->index) {
+        pen__pack_block_put(p, b->index);
+        pen__free(b->data);
+        pen__free(b);
+        return;
+    }
     if (b->is_whole)
         pen__block_memory_free(p, b);
     else
@@ -190,7 +214,7 @@ static void free_block(PenPack *p, PenBlock *b)
     pen__free(b);
 }
 
-static int new_block(PenPack *p, uint64_t number, PenBlock **ret, PenError *reterr)
+static int new_block(PenPack *p, uint64_t number, bool whole, PenBlock **ret, PenError *reterr)
 {
     uint64_t shard_number = pen__pack_shard_of(p, number);
     PenBlock *b = pen__zalloc(sizeof *b);
@@ -209,8 +233,8 @@ static int new_block(PenPack *p, uint64_t number, PenBlock **ret, PenError *rete
     b->offset = e.offset;
     b->whole_bytes = e.bytes;
     b->refs = 1;
-    b->is_whole = p->is_whole;
-    if (b->is_whole && pen__block_memory_take(p, b, e.bytes) < 0) {
+    b->is_whole = whole;
+    if (whole && pen__block_memory_take(p, b, e.bytes) < 0) {
         pen__fail_memory(reterr, WHERE, b->shard->shard.source->name);
         free_block(p, b);
         return PEN_E_NO_MEMORY;
@@ -219,10 +243,10 @@ static int new_block(PenPack *p, uint64_t number, PenBlock **ret, PenError *rete
     return PEN_OK;
 }
 
-static int open_block(PenPack *p, uint64_t number, PenBlock **ret, PenError *reterr)
+static int open_block(PenPack *p, uint64_t number, bool whole, PenBlock **ret, PenError *reterr)
 {
     PenBlock *b;
-    int r = new_block(p, number, &b, reterr);
+    int r = new_block(p, number, whole, &b, reterr);
     if (r < 0)
         return r;
     b->refs = 2;
@@ -236,40 +260,42 @@ static int open_block(PenPack *p, uint64_t number, PenBlock **ret, PenError *ret
 
 /* ---- all of them; with the lock ------------------------------------------------------------- */
 
-static PenBlock *find_block(PenPack *p, uint64_t number)
+static PenBlock *find_block(PenPack *p, uint64_t number, bool whole)
 {
     uint64_t look_ns = 0;
     do {
         PenBlock *b = p->blocks[number % p->block_slots];
-        if (b && b->number == number) {
+        if (b && b->number == number && (b->is_whole || !whole)) {
             b->refs++;
-            if (b->is_whole && b != p->newest) {
+            if (p->is_whole && b != p->newest) {
                 list_remove(p, b);
                 list_add(p, b);
             }
             return b;
         }
-    } while (pen__loading_wait(p, number, &look_ns));
+    } while (pen__loading_wait(p, number | (whole ? 0 : PEN_LOADING_INDEX), &look_ns));
     return NULL;
 }
 
-static int get_block(PenPack *p, uint64_t number, bool keep, PenBlock **ret, PenError *reterr)
+static int get_block(PenPack *p, uint64_t number, bool whole, bool keep, PenBlock **ret,
+                     PenError *reterr)
 {
+    const uint64_t what = number | (whole ? 0 : PEN_LOADING_INDEX);
     pthread_mutex_lock(&p->mutex);
-    PenBlock *b = find_block(p, number);
+    PenBlock *b = find_block(p, number, whole);
     if (!b)
-        pen__loading_begin(p, number);
+        pen__loading_begin(p, what);
     pthread_mutex_unlock(&p->mutex);
     if (b) {
         *ret = b;
         return PEN_OK;
     }
-    int r = open_block(p, number, &b, reterr);
+    int r = open_block(p, number, whole, &b, reterr);
     pthread_mutex_lock(&p->mutex);
     PenBlock *old = NULL;
     if (r == PEN_OK)
         old = keep ? keep_block(p, b) : b;
-    pen__loading_end(p, number);
+    pen__loading_end(p, what);
     pthread_mutex_unlock(&p->mutex);
     put_row(p, old);
     if (r == PEN_OK)
@@ -279,12 +305,12 @@ static int get_block(PenPack *p, uint64_t number, bool keep, PenBlock **ret, Pen
 
 int pen__pack_block(PenPack *p, uint64_t number, PenBlock **ret, PenError *reterr)
 {
-    return get_block(p, number, true, ret, reterr);
+    return get_block(p, number, p->is_whole, true, ret, reterr);
 }
 
 int pen__pack_block_take(PenPack *p, uint64_t number, PenBlock **ret, PenError *reterr)
 {
-    return get_block(p, number, false, ret, reterr);
+    return get_block(p, number, p->is_whole, false, ret, reterr);
 }
 
 void pen__pack_block_put(PenPack *p, PenBlock *b)
@@ -294,6 +320,91 @@ void pen__pack_block_put(PenPack *p, PenBlock *b)
     pthread_mutex_unlock(&p->mutex);
     if (!left)
         free_block(p, b);
+}
+
+static uint64_t payload_of(const PenBlockView *v, uint32_t sample, uint32_t field,
+                           uint64_t *ret_bytes)
+{
+    const PenField *f = &v->schema->fields[field];
+    PenImageEntry image = {.bytes = 0};
+    if (f->type == PEN_TYPE_CLIP) {
+        PenClipEntry clip = pen__block_clip(v, sample, field);
+        *ret_bytes = clip.bytes;
+        return clip.offset;
+    }
+    if (pen__field_is_blob(f)) {
+        PenBlobEntry blob = pen__block_blob(v, sample, field);
+        *ret_bytes = blob.bytes;
+        return blob.offset;
+    }
+    if (f->type == PEN_TYPE_IMAGE)
+        image = pen__block_image(v, sample, field, 0);
+    *ret_bytes = image.bytes;
+    return image.offset;
+}
+
+/* Where the payloads of samples [first, first + n) lie in their block. */
+static void find_payloads(PenBlock *b, uint32_t first, uint32_t n)
+{
+    const PenBlockView *v = &b->view;
+    uint64_t from = UINT64_MAX, end = 0;
+    for (uint32_t s = first; s < first + n; s++)
+        for (uint32_t f = 0; f < v->schema->n_fields; f++) {
+            uint64_t bytes, offset = payload_of(v, s, f, &bytes);
+            if (!bytes)
+                continue;
+            from = PEN_MIN(from, offset);
+            end = PEN_MAX(end, offset + bytes);
+        }
+    b->part_offset = end ? from : 0;
+    b->part_bytes = end - b->part_offset;
+}
+
+static int read_part(PenPack *p, PenBlock *b, PenError *reterr)
+{
+    b->data = pen__alloc_array(b->part_bytes + PEN_SLACK, 1);
+    if (!b->data)
+        return pen__fail_memory(reterr, WHERE, p->path);
+    b->cap = (size_t)b->part_bytes + PEN_SLACK;
+    if (!b->part_bytes)
+        return PEN_OK;
+    b->cached_by = p->cache ? p : NULL;
+    return p->cache ? pen__block_get_part(p, b, b->part_offset, b->part_bytes, b->data, reterr)
+                    : pen__source_read(b->shard->shard.source, b->data, (size_t)b->part_bytes,
+                                       b->offset + b->part_offset, reterr);
+}
+
+int pen__pack_part_take(PenPack *p, uint64_t number, uint32_t first, uint32_t n, PenBlock **ret,
+                        PenError *reterr)
+{
+    PenBlock *index = NULL, *b = pen__zalloc(sizeof *b);
+    if (!b)
+        return pen__fail_memory(reterr, WHERE, p->path);
+    int r = get_block(p, number, false, true, &index, reterr);
+    if (r != PEN_OK) {
+        pen__free(b);
+        return r;
+    }
+    if (index->is_whole) {
+        pen__free(b);
+        *ret = index;
+        return PEN_OK;
+    }
+    *b = (PenBlock){.number = number,
+                    .first_sample = index->first_sample,
+                    .offset = index->offset,
+                    .view = index->view,
+                    .shard = index->shard,
+                    .whole_bytes = index->whole_bytes,
+                    .index = index,
+                    .refs = 1};
+    find_payloads(b, first, n);
+    r = read_part(p, b, reterr);
+    if (r < 0)
+        free_block(p, b);
+    else
+        *ret = b;
+    return r;
 }
 
 int pen__pack_locate(PenPack *p, uint64_t sample, PenBlock **ret, uint32_t *ret_sample,
@@ -389,7 +500,7 @@ int pen__pack_blocks_take(PenPack *p, uint64_t first, int n, PenBlock **ret, Pen
 {
     int r = PEN_OK, made = 0;
     while (made < n && r == PEN_OK) {
-        r = new_block(p, first + (uint64_t)made, &ret[made], reterr);
+        r = new_block(p, first + (uint64_t)made, p->is_whole, &ret[made], reterr);
         if (r == PEN_OK)
             made++;
     }

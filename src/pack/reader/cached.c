@@ -80,3 +80,13 @@ int pen__cached_get(PenCached *w, PenError *reterr)
         pen__cache_release(c, w->key);
     return r;
 }
+
+void pen__block_forget(PenPack *p, uint64_t block)
+{
+    PenCacheKey key = {PEN_CACHE_BLOCK, block};
+    if (pen__cache_claim(p->cache, key) <= 0)
+        return;
+    pen__cache_count(p->cache, PEN_COUNT_BAD, 1);
+    pen__cache_drop(p->cache, key);
+    pen__cache_release(p->cache, key);
+}

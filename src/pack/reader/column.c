@@ -10,7 +10,9 @@
 #include "base/bytes.h"
 #include "base/machine/cores.h"
 #include "base/team.h"
+#include "net/remote/remote.h"
 #include "pack/format/columns.h"
+#include "pack/reader/reader_impl.h"
 
 #define WHERE "pack/column"
 
@@ -160,6 +162,21 @@ static int block_step(void *ctx, uint64_t number, PenError *reterr)
 
 /* ---- all ------------------------------------------------------------------------------------- */
 
+/* Threads that read are not interrupted by themselves. */
+static int check_interrupted(void *ctx, PenError *reterr)
+{
+    const PenPack *p = ((const Reading *)ctx)->pack;
+    const PenRemote *place = pen__pack_place(p);
+    return place && pen__remote_interrupted(place)
+               ? pen__fail(reterr, PEN_E_CANCELLED, WHERE, "%s: interrupted", pen__pack_path(p))
+               : PEN_OK;
+}
+
+static void stop(void *ctx, int stop)
+{
+    pen__pack_stop(((const Reading *)ctx)->pack, stop);
+}
+
 static int run(Reading *c, uint64_t n, int (*step)(void *, uint64_t, PenError *), PenError *reterr)
 {
     unsigned threads =
@@ -168,6 +185,8 @@ static int run(Reading *c, uint64_t n, int (*step)(void *, uint64_t, PenError *)
                     .n = n,
                     .threads = (unsigned)PEN_MIN((uint64_t)threads, PEN_MAX(n, 1u)),
                     .step = step,
+                    .tick = check_interrupted,
+                    .stop = stop,
                     .ctx = c};
     return pen__each(&each, reterr);
 }

@@ -5,17 +5,19 @@
 #include <string.h>
 
 #include "base/bytes.h"
-#include "pack/reader/reader.h"
+#include "pack/reader/reader_impl.h"
 
 #define WHERE "pack/payload"
 
 int pen__block_read(const PenBlock *b, uint64_t offset, uint64_t bytes, void *buf, PenError *reterr)
 {
-    if (!b->is_whole)
+    uint64_t first = b->index ? b->part_offset : 0, n = b->is_whole ? UINT64_MAX : b->part_bytes;
+    bool is_wrong = atomic_load_explicit(&b->is_wrong, memory_order_relaxed);
+    if (is_wrong || offset < first || offset - first > n || bytes > n - (offset - first))
         return pen__source_read(b->shard->shard.source, buf, (size_t)bytes, b->offset + offset,
                                 reterr);
     if (bytes)
-        memcpy(buf, b->data + offset, (size_t)bytes);
+        memcpy(buf, b->data + (offset - first), (size_t)bytes);
     return PEN_OK;
 }
 
@@ -50,14 +52,19 @@ static Payload payload_of(const PenSpot *at)
     return (Payload){e.offset, e.bytes};
 }
 
-/* A cache does not give the same bytes again. Of a video, `offset` is that of a run. */
+/* A cache does not give the same bytes again, nor does a part that is in memory. Of a video,
+ * `offset` is that of a run. */
 static void forget(const PenSpot *at, uint64_t offset)
 {
     const PenBlock *b = at->block;
     Payload p = payload_of(at);
     if (!p.bytes)
         p = (Payload){offset, PEN_VIDEO_RUN_BYTES};
-    if (!b->is_whole)
+    bool was_wrong = b->index && atomic_exchange_explicit(&((PenBlock *)at->block)->is_wrong, true,
+                                                          memory_order_relaxed);
+    if (b->cached_by && !was_wrong)
+        pen__block_forget(b->cached_by, b->number);
+    else if (!b->is_whole)
         pen__source_forget(b->shard->shard.source, p.bytes, b->offset + p.offset);
 }
 

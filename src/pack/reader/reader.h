@@ -3,6 +3,8 @@
 #ifndef PEN_PACK_READER_READER_H
 #define PEN_PACK_READER_READER_H
 
+#include <stdatomic.h>
+
 #include <penstock/pack.h>
 
 #include "base/timing/stage_clock.h"
@@ -20,9 +22,13 @@ typedef struct PenBlock {
     uint8_t *data;
     size_t cap; /* of data, of a whole block */
     uint64_t whole_bytes;
-    uint8_t is_whole; /* data is all of the block, checked; else its index */
+    uint8_t is_whole;       /* data is all of the block, checked; else its index, or a part: */
+    struct PenBlock *index; /* whose view this is; NULL: data is no part */
+    uint64_t part_offset, part_bytes; /* data is these bytes of the block, not checked */
+    PenPack *cached_by;               /* the part came from the cache of this pack; or NULL */
+    atomic_bool is_wrong; /* the part: a checksum did not match, and it is fetched again */
     int refs;
-    struct PenBlock *newer, *older; /* of those that are kept whole */
+    struct PenBlock *newer, *older; /* of those that are kept */
 } PenBlock;
 
 const PenManifest *pen__pack_manifest(const PenPack *p);
@@ -85,6 +91,10 @@ enum { PEN_JOIN_MOST = 16 };
 /* 1: that is worth it; with a cache each comes by itself. */
 int pen__pack_joins(const PenPack *p);
 int pen__pack_blocks_take(PenPack *p, uint64_t first, int n, PenBlock **ret, PenError *reterr);
+/* Samples [first, first + n) of a block of a remote pack: their payloads by one request, and the
+ * block's index by another one if it is not kept. */
+int pen__pack_part_take(PenPack *p, uint64_t number, uint32_t first, uint32_t n, PenBlock **ret,
+                        PenError *reterr);
 /* Gives back memory that is kept for further blocks. */
 void pen__pack_trim(PenPack *p);
 void pen__pack_block_put(PenPack *p, PenBlock *b);

@@ -40,7 +40,7 @@ struct PenPack {
     uint64_t block_slots;
     uint64_t kept_bytes, keep_bytes; /* of the indexes in them, and the most there may be */
     bool keep_chosen;                /* by a loader */
-    PenBlock *newest, *oldest;       /* whole blocks that are kept, by their last use */
+    PenBlock *newest, *oldest;       /* blocks that are kept of a remote pack, by their last use */
     struct Spare *spare;             /* memory of whole blocks, to be used again */
     struct PenPreload *preload;      /* where its shards come from, once it is in memory */
     int refs;                        /* of the pack itself: the caller's and those of loaders */
@@ -51,6 +51,7 @@ struct PenPack {
  * way waits for it. With the lock. */
 #define PEN_LOADING_SHARD (UINT64_C(1) << 63)
 #define PEN_LOADING_PIECE (UINT64_C(1) << 62)
+#define PEN_LOADING_INDEX (UINT64_C(1) << 61)
 /* 1: it was on its way, and now is not, or something else has come: look again. 0: it is not; or
  * the caller is interrupted, and is to ask for itself. `look_ns` begins with 0. */
 int pen__loading_wait(PenPack *p, uint64_t what, uint64_t *look_ns);
@@ -87,6 +88,13 @@ int pen__block_accept(PenPack *p, uint64_t block, PenShardRef *shard, uint8_t *d
 
 /* block_cache.c: the bytes of a block of a pack that has a cache, from there if it is there. */
 int pen__block_get(PenPack *p, uint64_t block, PenShardRef *shard, uint8_t *data, PenError *reterr);
+
+/* Bytes of it that are needed: from the cache, or by fetching all of it for the cache if that
+ * stores it. Not checked. */
+int pen__block_get_part(PenPack *p, const PenBlock *b, uint64_t offset, uint64_t bytes, void *buf,
+                        PenError *reterr);
+/* What the cache has of the block is wrong. */
+void pen__block_forget(PenPack *p, uint64_t block);
 
 /* blocks.c */
 int pen__blocks_open(PenPack *p, PenError *reterr);

@@ -15,6 +15,7 @@ import sys
 from .. import program
 from ..errors import Absent, LabError
 from ..experiment import inputs
+from ..experiment.lock import lock
 from ..loaders.environments import log_run, python_of
 from .sources import sources
 
@@ -64,7 +65,7 @@ class Set:
 
     def make(self) -> None:
         """The frames, the videos and the pack."""
-        self.folder.mkdir(parents=True, exist_ok=True)
+        lock(self.folder)
         if not (self.folder / "list.csv").exists():
             self._cut()
         pack_frames(self.folder)
@@ -75,8 +76,8 @@ class Set:
         try:
             from . import cut
         except ImportError as error:
-            raise LabError(f"clips are cut with NumPy and Pillow: {error}. Run pip install "
-                           "'penstock[lab]'") from None
+            raise LabError(f"clips are cut with NumPy and Pillow: {error}. Run "
+                           "pip install numpy pillow") from None
         _say(f"cutting {self.clips:,} clips into {self.folder}")
         request = cut.Request(self.folder, sources(self.videos, self.work), self.clips,
                               self.fetched)

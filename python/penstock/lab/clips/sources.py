@@ -7,6 +7,7 @@ import pathlib
 import subprocess
 
 from ..errors import LabError
+from ..experiment.lock import lock
 
 TEST_SOURCES = ("testsrc2", "mandelbrot", "life=mold=10:r=25:ratio=0.3:death_color=#C83232",
                 "gradients=n=8:speed=0.02", "cellauto=rule=110")
@@ -14,7 +15,7 @@ TEST_SOURCES = ("testsrc2", "mandelbrot", "life=mold=10:r=25:ratio=0.3:death_col
 
 def test_videos(work: pathlib.Path) -> list[str]:
     """Videos of ffmpeg's test pictures."""
-    work.mkdir(parents=True, exist_ok=True)
+    lock(work)
     files = [work / f"{i}.mp4" for i in range(len(TEST_SOURCES))]
     for source, file in zip(TEST_SOURCES, files):
         if not file.exists():

@@ -46,7 +46,7 @@ def resized(options: Options) -> pathlib.Path:
     try:
         from PIL import Image
     except ImportError:
-        raise Absent("the images are resized with Pillow: pip install 'penstock[lab]'") from None
+        raise Absent("the images are resized with Pillow: pip install pillow") from None
     folder = options.folder("aws")
     pack, images = folder / "resized.pen", folder / "resized"
     if (pack / "manifest").exists():

@@ -88,7 +88,7 @@ def arms_of(options: Options, store: shapes.StorePlace) -> dict[str, Arm]:
     files = {"path": str(folder), "samples": OBJECTS, "batch": BATCH, "workers": WORKERS,
              "epochs": 2}
     remote = {**files, "path": store.address(folder)}
-    ours = {"batch": BATCH, "order": "block", "threads": THREADS, "pipeline": PIPELINE,
+    ours = {"batch": BATCH, "order": "shuffle", "threads": THREADS, "pipeline": PIPELINE,
             "epochs": 2, "memory": "1GiB"}
     return {
         "one": Arm("DataLoader, S3, one request at a time", "files", store, **remote, requests=1),

@@ -76,7 +76,7 @@ def make(options: Options, name: str) -> pathlib.Path:
 
 def rate_of(options: Options, place: Place, pack: pathlib.Path, pipeline: str) -> Rate:
     """Of complete epochs that start with a cold page cache."""
-    task = {"path": str(pack), "batch": BATCH, "order": "block", "threads": THREADS,
+    task = {"path": str(pack), "batch": BATCH, "order": "shuffle", "threads": THREADS,
             "pipeline": pipeline, "epochs": 1, "memory": "256MiB"}
     rates, read = [], []
     for _ in range(options.rounds):

@@ -14,6 +14,7 @@ from typing import Any
 import penstock
 
 from ..experiment import inputs
+from ..experiment.lock import lock
 from ..images.encoded import endless, pillow
 
 CLASSES = 1000
@@ -59,7 +60,7 @@ class Packs:
     def __init__(self, source: str | os.PathLike[str], work: pathlib.Path) -> None:
         self.source = os.fspath(source)
         self.folder = work / str(inputs.describe(source)["id"])[:12]
-        self.folder.mkdir(parents=True, exist_ok=True)
+        lock(self.folder)
 
     def _packed(self, name: str, images: Iterable[bytes], **settings: Any) -> pathlib.Path:
         path = self.folder / f"{name}.pen"

@@ -20,7 +20,7 @@ def pillow() -> Any:
     try:
         import PIL.Image
     except ImportError:
-        raise Absent("images are generated with Pillow: pip install 'penstock[lab]'") from None
+        raise Absent("images are generated with Pillow: pip install pillow") from None
     return PIL.Image
 
 

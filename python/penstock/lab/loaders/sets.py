@@ -16,6 +16,7 @@ from typing import Any
 from .. import program
 from ..errors import Absent, LabError
 from ..experiment import inputs
+from ..experiment.lock import lock
 
 CASES, SEED = 48, 7
 REFERENCE = "penstock.lab.loaders.reference"
@@ -57,7 +58,7 @@ class Set:
                                "breaks. Rename it")
         self.pack = pack
         self.folder = work / "sets" / _identity(files)
-        self.folder.mkdir(parents=True, exist_ok=True)
+        lock(self.folder)
 
     @classmethod
     def of_source(cls, source: str, work: pathlib.Path, count: int) -> Set:
@@ -75,8 +76,8 @@ class Set:
         out = work / "extracted" / str(told["id"])
         if not out.exists():
             part = out.with_suffix(".part")
-            shutil.rmtree(part, ignore_errors=True)
-            part.parent.mkdir(parents=True, exist_ok=True)
+            lock(part)
+            shutil.rmtree(part)
             program.output("extract", pack, "-o", part)
             part.rename(out)
         with open(out / "samples.csv", newline="", encoding="utf-8") as listed:

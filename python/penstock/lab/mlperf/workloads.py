@@ -15,7 +15,8 @@ class Workload(NamedTuple):
     step         seconds of a step
     utilization  the least accelerator utilization (AU) at which an accelerator counts as fed
     image_bytes  mean size of an image in the original data set
-    order        how samples are read: "block", as shuffled record files; "random", as single files
+    order        how samples are read: "shuffle", as shuffled record files; "random", as single
+                 files
     pipeline     what is done with an image; MLPerf Storage itself decodes nothing
     """
 
@@ -37,7 +38,7 @@ class Workload(NamedTuple):
 WORKLOADS = {
     one.name: one
     for one in (
-        Workload("resnet50", "ResNet-50 / H100", 400, 0.224, 0.90, 114_660, "block",
+        Workload("resnet50", "ResNet-50 / H100", 400, 0.224, 0.90, 114_660, "shuffle",
                  "decode | random_resized_crop 224 | hflip | tensor u8"),
         Workload("retinanet", "RetinaNet / B200", 24, 0.04755, 0.85, 322_957, "random",
                  "decode | resize 800,800 | hflip | tensor u8"),

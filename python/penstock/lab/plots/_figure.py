@@ -65,7 +65,7 @@ def style() -> Iterator[None]:
         import matplotlib
     except ImportError:
         raise LabError(
-            "plots need matplotlib, which is not installed. Run: pip install 'penstock[lab]'"
+            "plots need matplotlib, which is not installed. Run: pip install matplotlib"
         ) from None
     # A letter that no font has is drawn by the browser: text stays text.
     logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)

@@ -44,8 +44,8 @@ def save(task: dict[str, Any], of: sets.Set, width: int, height: int,
         import numpy as np
         import PIL  # noqa: F401
     except ImportError as error:
-        raise Absent(f"frames are checked with NumPy and Pillow: {error}. Run pip install "
-                     "'penstock[lab]'") from None
+        raise Absent(f"frames are checked with NumPy and Pillow: {error}. Run "
+                     "pip install numpy pillow") from None
     if not file.exists():
         names = of.names()
         clips = {name: _shaped(task, _frames(task, of.videos / name, width, height))

@@ -12,14 +12,15 @@ import sys
 from ..clips.sets import pack
 from ..clips.sources import sources
 from ..experiment import inputs
+from ..experiment.lock import lock
 from . import encode
 
 LENGTHS = ("short", "long")
 SMALL = 128  # shorter side of smaller frames
 # Options of the packs.
 PACKS = {
-    "kept.pen": ["--mode", "keep"],
-    "gop12.pen": ["--mode", "keep", "--gop", "12"],
+    "kept.pen": ["--video", "keep"],
+    "gop12.pen": ["--video", "keep", "--gop", "12"],
     "frames.pen": ["--mode", "encode"],
     "small.pen": ["--mode", "encode", "--short-side", str(SMALL)],
 }
@@ -48,6 +49,7 @@ class Sets:
 
     def make(self, length: str, gop: int) -> Set:
         """The videos, which later runs use again."""
+        lock(self.folder)
         made = Set(self.folder / f"{length}-{gop}")
         if not (made.folder / "list.csv").exists():
             _say(f"encoding {length} videos with GOP {gop} into {made.folder}")
@@ -62,6 +64,7 @@ class Sets:
 
     def source(self) -> Set:
         """The videos as they are."""
+        lock(self.folder)
         made = Set(self.folder / "source")
         if not (made.folder / "list.csv").exists():
             for i, video in enumerate(sources(self.videos, self.work)):

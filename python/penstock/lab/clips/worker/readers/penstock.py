@@ -17,7 +17,7 @@ def batches(task):
     place = "center" if task["center"] else "random"
     loader = penstock.Loader(
         f"{task['root']}/clips.pen", task["batch"], drop_last=True, threads=task["threads"],
-        order="block" if task["shuffle"] else "sequential", subset=range(task["clips"]),
+        order="shuffle" if task["shuffle"] else "sequential", subset=range(task["clips"]),
         output="torch" if torch else "numpy",
         pipeline=f"decode | clip {task['frames']} {task['stride']} {place} | "
                  f"center_crop {task['size']} | tensor f32 ncthw")
