@@ -92,6 +92,9 @@ def train(args: argparse.Namespace, accelerator: Accelerator) -> None:
         progress = Progress(epoch, len(loader), first=done, quiet=rank != 0)
         for image, label, info in loader:
             progress.got_batch()
+            steps.n += 1
+            # Before the step: when it is saved, every rank has logged it, also one that is killed.
+            log.add(steps.n, info)
             scores = model(image)
             # Samples that only pad the last batch have no weight.
             loss = cross_entropy(scores, label, reduction="none")[info.valid].sum() / len(label)
@@ -100,8 +103,6 @@ def train(args: argparse.Namespace, accelerator: Accelerator) -> None:
             optimizer.step()
             correct = (scores.argmax(1) == label)[info.valid].sum()
             progress.done_batch(loss.item(), int(correct), info.n_valid)
-            steps.n += 1
-            log.add(steps.n, info)
             if steps.n % args.save_every == 0:
                 save(accelerator, args.checkpoints, steps.n)
             if steps.n == args.stop_after:

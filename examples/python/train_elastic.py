@@ -110,10 +110,11 @@ def train(args: argparse.Namespace, checkpoints: Any) -> None:
         progress = Progress(epoch, len(loader), first=done, quiet=rank != 0)
         for batch in loader:
             progress.got_batch()
+            step += 1
+            # Before the step: when it is saved, every rank has logged it, also one that is killed.
+            log.add(step, batch.info)
             loss, correct, n = train_step(model, parts["optimizer"], batch).tolist()
             progress.done_batch(loss / n, int(correct), int(n))
-            step += 1
-            log.add(step, batch.info)
             if step % args.save_every == 0:
                 states = {name: part.state_dict() for name, part in parts.items()}
                 checkpoints.save({**states, "run": run, "step": step})
