@@ -21,6 +21,7 @@ BLOCK = re.compile(r"(<!-- counts: written by tools/counts.py -->\n).*?(<!-- end
 CODE = (".c", ".h", ".py")
 PYTHON_TEST = re.compile(r"^def test_", re.M)
 UNIT_TEST = re.compile(r"^TEST\(", re.M)
+DAMAGE_RULE = re.compile(r": Rule\($", re.M)
 
 
 def files(pattern, *folders):
@@ -61,8 +62,8 @@ def counted():
         ["of them under MSan", "`NOT_MSAN` in `dev`", str(fuzz - len(not_under_msan()))],
         ["valid golden packs", "`tests/golden/valid`",
          str(len(files("*.pen", "tests/golden/valid")))],
-        ["invalid golden packs", "`tests/golden/invalid`",
-         str(len(files("*.pen", "tests/golden/invalid")))],
+        ["rules that damage them", "`tests/python/damage.py`",
+         str(total(DAMAGE_RULE, files("damage.py", "tests/python")))],
         ["lines of tests, C and Python", "`tests`", at_least(lines("tests"), 10000)],
         ["lines of product, C and Python", "`src`, `video`, `include`, `cli`, `python`",
          at_least(lines("src", "video", "include", "cli", "python"), 10000)],
