@@ -2,9 +2,9 @@
 """The golden packs: the library and the plain reader find the same in every one, and both refuse
 those that damage.py makes of them.
 
-tools/gen_golden.py has made them with version 1 of the format, which is frozen: they are kept as
-they are, and what is in them is what tests/golden/HASHES.json says. For packs that are added,
-GOLDEN=write adds their hashes; those that are there are never written anew.
+tests/golden/make_packs.py has made them with version 1 of the format, which is frozen: they are
+kept as they are, and what is in them is what tests/golden/HASHES.json says. For packs that are
+added, GOLDEN=write adds their hashes; those that are there are never written anew.
 """
 
 import hashlib

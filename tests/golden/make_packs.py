@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Make the golden packs: small ones that every reader has to read for ever.
 
-    gen_golden.py [--build DIR] [--out DIR]
+    make_packs.py [--build DIR] [--out DIR]
 
 The bytes depend on the versions of libjpeg, Pillow, ffmpeg and others, so this is run once for a
 format and its result is kept in tests/golden: valid/NAME.pen and MANIFEST.sha256.
@@ -30,7 +30,7 @@ import tempfile
 
 from PIL import Image, ImageCms
 
-ROOT = pathlib.Path(__file__).resolve().parents[1]
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "python"))
 from plain_writer import Field, write_pack  # noqa: E402
 
