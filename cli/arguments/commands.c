@@ -426,14 +426,9 @@ const CliCommand cli_commands[CLI_N_COMMANDS] = {
             "--sample-bytes.\n"
             "The prediction is only as good as the constants, which are all printed. Measure "
             "latency and bandwidth where the job will run. To compare with a small real run, "
-            "pass its results with --measured-rate and --measured-first.\n"
-            "With --pack, the job is not training: 'penstock plan', tasks of 'penstock pack' and "
-            "'penstock finalise' make a pack in an object store of the objects of another "
-            "prefix. The output has the time of each, the requests by kind, their cost, and what "
-            "limits the speed.",
+            "pass its results with --measured-rate and --measured-first.",
         .examples = "penstock simulate s3://bucket/train.pen --nodes 8 --step-ms 180\n"
-                    "penstock simulate --samples 1e9 --sample-bytes 110000 --nodes 1000\n"
-                    "penstock simulate --pack --samples 1e9 --sample-bytes 110000 --nodes 100",
+                    "penstock simulate --samples 1e9 --sample-bytes 110000 --nodes 1000",
         .next =
             "if ranks wait, increase --in-flight, then --memory, then use a cache that holds "
             "the share of a machine. docs/explanation/simulator.md describes the model.",

@@ -7,7 +7,6 @@
 
 #include "arguments/commands.h"
 #include "arguments/remote_options.h"
-#include "commands/simulate_packing.h"
 #include "interrupt.h"
 #include "output/messages.h"
 #include "output/pack_report.h"
@@ -269,11 +268,6 @@ int cli_simulate(const CliArgs *args)
     s.ctx = &progress;
     cli_interrupt_install();
     cli_progress_init(&progress);
-    if (args->values[CLI_OPT_SIM_PACK].given) {
-        int code = cli_simulate_packing(args, &s, &progress);
-        pen_pack_close(&pack);
-        return code;
-    }
     r = pen_simulate(&s, &result, &error);
     cli_progress_fini(&progress);
     int code;

@@ -34,8 +34,6 @@ typedef struct PenSimJob {
 } PenSimJob;
 
 int pen__sim_check(const PenSimSettings *s, PenError *reterr); /* are they in their ranges? */
-/* PEN_E_INVALID: this setting is not. */
-int pen__sim_refuse(PenError *reterr, const char *what, double found, const char *expected);
 
 /* result.c: what a simulated job has come to; what was counted is in `ret` already. */
 int pen__sim_result(PenSimJob *job, PenSimResult *ret, PenError *reterr);

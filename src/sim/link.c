@@ -137,9 +137,7 @@ void pen__sim_link_tick(PenSimNet *net)
 void pen__sim_link_counts(PenSimLink *link, PenSimLinkCounts *ret)
 {
     advance(link);
-    *ret = (PenSimLinkCounts){.bytes = link->bytes,
-                              .most_in_a_s = link->most_in_a_s,
-                              .under_way = (uint32_t)link->active.n};
+    *ret = (PenSimLinkCounts){.bytes = link->bytes, .most_in_a_s = link->most_in_a_s};
 }
 
 void pen__sim_link_free(PenSimLink *link)

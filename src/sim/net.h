@@ -47,7 +47,6 @@ typedef struct PenSimLink PenSimLink;
 typedef struct PenSimLinkCounts {
     uint64_t bytes;       /* that came */
     uint64_t most_in_a_s; /* in any second, counted from the beginning */
-    uint32_t under_way;   /* bodies, now */
 } PenSimLinkCounts;
 
 typedef struct PenSimNet PenSimNet;

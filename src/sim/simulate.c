@@ -53,7 +53,7 @@ void pen_sim_settings_init_sized(PenSimSettings *settings, size_t bytes)
     pen__settings_default(settings, bytes, &DEFAULTS, sizeof DEFAULTS);
 }
 
-int pen__sim_refuse(PenError *reterr, const char *what, double found, const char *expected)
+static int refuse(PenError *reterr, const char *what, double found, const char *expected)
 {
     return pen__fail(reterr, PEN_E_INVALID, WHERE, "%s: expected %s, found %g", what, expected,
                      found);
@@ -64,20 +64,18 @@ static int check_job(const PenSimSettings *s, PenError *reterr)
     const double times[] = {s->step_ms, s->decode_ms, s->latency_ms, s->latency_p99_ms,
                             s->connect_ms};
     if (s->nodes < 1 || s->nodes > MAX_NODES)
-        return pen__sim_refuse(reterr, "nodes", s->nodes, "1 to 65536");
+        return refuse(reterr, "nodes", s->nodes, "1 to 65536");
     if (s->ranks < 1 || (uint64_t)s->nodes * s->ranks > MAX_RANKS)
-        return pen__sim_refuse(reterr, "ranks", s->ranks,
-                               "1 or more, and at most 1048576 on all nodes");
+        return refuse(reterr, "ranks", s->ranks, "1 or more, and at most 1048576 on all nodes");
     if (s->batch < 1 || s->batch > 1u << 20)
-        return pen__sim_refuse(reterr, "batch", s->batch, "1 to 1048576");
+        return refuse(reterr, "batch", s->batch, "1 to 1048576");
     for (size_t i = 0; i < PEN_LEN(times); i++)
         if (!(times[i] >= 0 && times[i] <= 3600e3))
-            return pen__sim_refuse(reterr, "milliseconds", times[i], "0 to 3600000");
+            return refuse(reterr, "milliseconds", times[i], "0 to 3600000");
     if (!(s->step_ms + s->decode_ms > 0))
-        return pen__sim_refuse(reterr, "time of a step", 0,
-                               "more than 0 for computing or decoding");
+        return refuse(reterr, "time of a step", 0, "more than 0 for computing or decoding");
     if (s->latency_p99_ms < s->latency_ms)
-        return pen__sim_refuse(reterr, "latency p99", s->latency_p99_ms, "no less than the median");
+        return refuse(reterr, "latency p99", s->latency_p99_ms, "no less than the median");
     return PEN_OK;
 }
 
@@ -87,16 +85,15 @@ int pen__sim_check(const PenSimSettings *s, PenError *reterr)
     if (r < 0)
         return r;
     if (!s->prefetch)
-        return pen__sim_refuse(reterr, "prefetch", 0, "at least 1");
+        return refuse(reterr, "prefetch", 0, "at least 1");
     if (s->prefixes < 1 || s->prefixes > PEN_SIM_PREFIXES)
-        return pen__sim_refuse(reterr, "prefixes", s->prefixes, "1 to 256");
+        return refuse(reterr, "prefixes", s->prefixes, "1 to 256");
     if (!(s->failures >= 0 && s->failures <= 1000))
-        return pen__sim_refuse(reterr, "failures", s->failures, "0 to 1000 of a thousand");
+        return refuse(reterr, "failures", s->failures, "0 to 1000 of a thousand");
     if (!(s->seconds > 0 && s->seconds <= 1e6) || !(s->effort > 0))
-        return pen__sim_refuse(reterr, "seconds", s->seconds, "more than 0, at most 1000000");
+        return refuse(reterr, "seconds", s->seconds, "more than 0, at most 1000000");
     if (!(s->spread_s >= 0 && s->spread_s <= 1e6))
-        return pen__sim_refuse(reterr, "seconds over which ranks start", s->spread_s,
-                               "0 to 1000000");
+        return refuse(reterr, "seconds over which ranks start", s->spread_s, "0 to 1000000");
     return PEN_OK;
 }
 

@@ -419,28 +419,6 @@ static void simulate_it(void)
     free(s);
 }
 
-static void simulate_packing(void)
-{
-    PenError err;
-    PenSimSettings *job = NEW(PenSimSettings);
-    PenSimPackingSettings *s = NEW(PenSimPackingSettings);
-    PenSimPackingResult *result = NEW(PenSimPackingResult);
-    pen_sim_settings_init(job);
-    pen_sim_packing_settings_init(s);
-    job->n_samples = 1000;
-    job->sample_bytes = 100000;
-    s->job = job;
-    s->tasks = 2;
-    SET_ADDED(s);
-    if (outcome("simulate_packing", pen_simulate_packing(s, result, &err), &err)) {
-        ROW("shards", result->n_shards);
-        ROW("task_samples", result->task_samples);
-    }
-    free(result);
-    free(s);
-    free(job);
-}
-
 int main(int argc, char **argv)
 {
     if (argc != 3)
@@ -468,6 +446,5 @@ int main(int argc, char **argv)
     ingest("run", 0, pen_ingest_run);
     ingest("task", 1, pen_ingest_run);
     simulate_it();
-    simulate_packing();
     return 0;
 }

@@ -256,9 +256,6 @@ def test_simulate(top):
         good(*short, "--samples", "1e4", "--sample-bytes", "100000", "--memory", "64MiB").json(),
         good(*short, "--samples", "1e4", "--sample-bytes", "100000", "--cache-bytes", "1GiB",
              "--sticky").json()], {"note"})
-    check_section("penstock simulate --pack", [
-        good("simulate", "--pack", "--samples", "1e4", "--sample-bytes", "1000", "--tasks", "4",
-             "--json").json()])
 
 
 def test_top_of_loaders():

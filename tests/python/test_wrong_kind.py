@@ -38,7 +38,6 @@ TABLE = {
     "copy SRC n.pen": READER,
     "bench SRC": READER,
     "doctor SRC": READER,
-    "simulate --pack SRC --tasks 2": READER,
     "cache SRC": {"p.pen": "p.pen: not a cache: it has no file penstock-cache",
                   "folder": "folder: not a cache: it has no file penstock-cache",
                   "x.jpg": NO_CACHE, "x.txt": NO_CACHE, "nothing": NONE},
