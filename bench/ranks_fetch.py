@@ -18,7 +18,7 @@ import pathlib
 import subprocess
 import sys
 
-from common import places, say
+from common import places, say, simulator
 from penstock.lab.loaders import report
 
 sys.path.insert(0, str(places.ROOT / "tests" / "python"))
@@ -73,12 +73,10 @@ def load(store, options, world):
 
 
 def simulate(pack, options, world):
-    command = [str(places.BUILD / "penstock"), "simulate", "--samples", len(pack), "--sample-bytes",
-               round(pack.info["payload_bytes"] / len(pack)), "--shuffle-buffer",
-               options.shuffle_buffer, "--memory", options.memory, "--nodes", world, "--ranks", 1,
-               "--batch", options.batch, "--seconds", 1, "--effort", 5, "--json"]
-    done = subprocess.run([*map(str, command)], check=True, capture_output=True, text=True)
-    return json.loads(done.stdout)["order"]
+    return simulator.simulate(simulator.words(
+        samples=len(pack), sample_bytes=round(pack.info["payload_bytes"] / len(pack)),
+        shuffle_buffer=options.shuffle_buffer, memory=options.memory, nodes=world, ranks=1,
+        batch=options.batch, seconds=1, effort=5))["order"]
 
 
 def main():

@@ -2,24 +2,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """Simulate multi-node jobs, as two tables; and compare the model with a real run.
 
-    ./dev bench simulate [--nodes 1,8,64,512,1000] [--effort S] [-- OPTIONS OF penstock simulate]
-    ./dev bench simulate check --rate R --first S [--within 0.15] -- PACK OPTIONS...
+    ./dev bench simulate [--nodes 1,8,64,512,1000] [--effort S] [-- KEY=VALUE...]
+    ./dev bench simulate check --rate R --first S [--within 0.15] -- KEY=VALUE...
     ./dev bench simulate check --record build/bench/remote-latency.jsonl [--within 0.15]
-                               [-- OPTIONS]
-    ./dev bench simulate worlds [--batches 32,64,256] [-- OPTIONS]
+                               [-- KEY=VALUE...]
+    ./dev bench simulate worlds [--batches 32,64,256] [-- KEY=VALUE...]
+
+KEY=VALUE are arguments of the simulator: build/sim/penstock-sim --help lists them.
 
 By default the pack has 10^9 samples of 110,000 bytes, 32 in a block. All values are simulated; the
 constants follow the tables. Writes simulate.jsonl and simulate.md in build/bench.
 
-`check` compares with a real run: R samples per second, and S seconds to the first batch. Pass the
-options of `penstock simulate` for the same job, with the latency, bandwidth and milliseconds per
-batch that were measured there. --record reads all of them from `./dev bench remote latency`:
-milliseconds per batch from the rate of the local disk, bandwidth from curl, latency from the
-scenario. The first batch from the local disk also takes time to start the process and its threads;
-this time is added to the simulated one. Exit code 1: the results differ by more than --within.
+`check` compares with a real run: R samples per second, and S seconds to the first batch. Describe
+the same job, with the latency, bandwidth and milliseconds per batch that were measured there.
+--record reads all of them from `./dev bench remote latency`: milliseconds per batch from the rate
+of the local disk, bandwidth from curl, latency from the scenario. The first batch from the local
+disk also takes time to start the process and its threads; this time is added to the simulated one.
+Exit code 1: the results differ by more than --within.
 
 `worlds` prints how often the samples of a pack are fetched, and how many requests each of its
-blocks takes, by the number of ranks and the batch size. Without OPTIONS the pack has 245,760
+blocks takes, by the number of ranks and the batch size. Without KEY=VALUE the pack has 245,760
 samples of 110,000 bytes, and a shuffle buffer of 12,288 samples.
 """
 
@@ -27,25 +29,17 @@ import argparse
 import json
 import pathlib
 import statistics
-import subprocess
 import sys
 
 from common import places
+from common.simulator import run, simulate, words
 from penstock.lab.loaders import report
 
-PACK = ["--samples", "1e9", "--sample-bytes", "110000", "--block-samples", "32"]
+PACK = words(samples="1e9", sample_bytes=110000, block_samples=32)
 TRAINING = ("nodes", "simulated nodes", "first batch, median / last rank (s)",
             "waiting, mean / worst rank (%)", "longest wait (s)", "fetched / pack")
 STORE = ("nodes", "Gbit/s per node, mean / peak", "requests/s per prefix, mean / peak",
          "requests/s for the manifest, peak", "throttled (%)", "requests per epoch (millions)")
-
-
-def simulate(options):
-    command = [str(places.BUILD / "penstock"), "simulate", *map(str, options), "--json"]
-    done = subprocess.run(command, check=False, stdout=subprocess.PIPE)
-    if done.returncode:
-        raise SystemExit(done.returncode)
-    return json.loads(done.stdout)
 
 
 def short(value):
@@ -101,8 +95,8 @@ def table(records):
 def run_table(args):
     records = []
     for nodes in args.nodes.split(","):
-        options = args.options if "--samples" in args.options else [*PACK, *args.options]
-        records.append(simulate([*options, "--nodes", nodes, "--effort", args.effort]))
+        given = [*PACK, *words(nodes=nodes, effort=args.effort), *args.options]
+        records.append(simulate(given))
         print("| " + " | ".join(training_row(records[-1])) + " |", flush=True)
     report.write(places.WORK / "simulate.jsonl", [{"machine": places.machine()}, *records])
     text = table(records)
@@ -112,7 +106,7 @@ def run_table(args):
 
 
 def from_record(path):
-    """What a run of `./dev bench remote latency` measured: options, rate, first batch, set-up."""
+    """What a run of `./dev bench remote latency` measured: the job, rate, first batch, set-up."""
     lines = report.read(pathlib.Path(path))
     setting, blocks = lines[0]["scenario"], next(x for x in lines if x["kind"] == "blocks")
 
@@ -124,14 +118,13 @@ def from_record(path):
     local, s3 = turns("penstock-local"), turns("penstock-s3")
     curl = statistics.median(x["bytes"] / x["seconds"] for x in lines if x["kind"] == "bandwidth")
     decode = setting["batch"] / local[0]
-    options = ["--samples", lines[0]["photographs"] * setting["copies"],
-               "--sample-bytes", round(blocks["mean_bytes"] / blocks["samples"]),
-               "--block-samples", blocks["samples"], "--nodes", 1, "--ranks", 1,
-               "--batch", setting["batch"], "--step-ms", 0, "--decode-ms", round(decode * 1e3, 3),
-               "--latency-ms", setting["delay_ms"], "--latency-p99-ms", setting["delay_ms"] + 2,
-               "--connect-ms", 1, "--connection-mb", 0, "--node-gbit", round(curl * 8 / 1e9, 4),
-               "--prefix-rate", 0, "--failures", 0]
-    return options, s3[0], s3[1], max(local[1] - decode, 0)
+    job = words(samples=lines[0]["photographs"] * setting["copies"],
+                sample_bytes=round(blocks["mean_bytes"] / blocks["samples"]),
+                block_samples=blocks["samples"], nodes=1, ranks=1, batch=setting["batch"],
+                step_ms=0, decode_ms=round(decode * 1e3, 3), latency_ms=setting["delay_ms"],
+                latency_p99_ms=setting["delay_ms"] + 2, connect_ms=1, connection_mb=0,
+                node_gbit=round(curl * 8 / 1e9, 4), prefix_rate=0, failures=0)
+    return job, s3[0], s3[1], max(local[1] - decode, 0)
 
 
 def run_check(args):
@@ -139,7 +132,7 @@ def run_check(args):
     if args.record:
         options, rate, first, setup = from_record(args.record)
         options += args.options
-        print("penstock simulate " + " ".join(map(str, options)))
+        print("penstock-sim " + " ".join(options))
     record = simulate(options)
     found = record["training"]
     far = False
@@ -156,14 +149,12 @@ def run_check(args):
 
 
 WORLDS = (1, 2, 3, 5, 7, 8, 12, 24, 25, 48, 63, 64, 96, 100, 256, 384, 512, 768, 1000, 1024)
-SMALL = ["--samples", "245760", "--sample-bytes", "110000", "--shuffle-buffer", "12288"]
+SMALL = words(samples=245760, sample_bytes=110000, shuffle_buffer=12288)
 
 
 def fetched(options, world, batch):
     """Unit of a request, bytes / bytes of the samples, requests / blocks. "-": no global batch."""
-    command = [str(places.BUILD / "penstock"), "simulate", *options, "--json", "--nodes", world,
-               "--ranks", 1, "--batch", batch, "--seconds", 1, "--effort", 1]
-    done = subprocess.run([*map(str, command)], check=False, capture_output=True, text=True)
+    done = run([*options, *words(nodes=world, ranks=1, batch=batch, seconds=1, effort=1)])
     if "at least one batch of samples for each rank" in done.stderr:
         return "-"
     if done.returncode:

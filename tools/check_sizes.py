@@ -21,7 +21,7 @@ LIMITS = {
     "branches": (15, 25),
     "parameters": (6, 8),
 }
-FOLDERS = ("include", "src", "video", "cli", "python", "examples", "tests")
+FOLDERS = ("include", "src", "video", "cli", "python", "sim", "examples", "tests")
 NOT_CODE = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.S)
 NO_SIGNATURE = re.compile(r"[#}]|.*[;{}]\s*$")
 BRANCH = re.compile(r"\b(?:if|for|while|case)\b|&&|\|\||\?")

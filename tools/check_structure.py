@@ -23,7 +23,7 @@ from structure import circles, documents, layers, names, system_calls
 from structure.source import Tree
 
 FILES_A_FOLDER = 30
-PRODUCT = ("src", "cli", "python")
+PRODUCT = ("src", "cli", "python", "sim")
 C_FILES = (".c", ".h")
 
 # Folder and reason: more than FILES_A_FOLDER files.

@@ -79,7 +79,7 @@ def user_texts(path, text):
         return enumerate(text.split("\n"), 1)
     if path.startswith("include/penstock/"):
         return c_comments(text)
-    if path.startswith(("src/", "cli/", "python/")) and path.endswith((".c", ".h")):
+    if path.startswith(("src/", "cli/", "python/", "sim/")) and path.endswith((".c", ".h")):
         return c_strings(text)
     if path.startswith("python/") and path.endswith((".py", ".pyi")):
         return python_strings(text)

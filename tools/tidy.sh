@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs clang-tidy over the library and the program, and prints the findings without their notes.
+# Runs clang-tidy over the library and the programs, and prints the findings without their notes.
 # A file found clean is not read again until it, a header or the list of checks changes.
 #     tools/tidy.sh JOBS CLANG_TIDY COMPILE_COMMANDS_DIRECTORY [sample]
 # With `sample` it reads a sixth of the files, another sixth for the next commit.
@@ -15,7 +15,7 @@ export tidy=$2 dir
 check() { # FILE
     local options=() out mark
     mark=$dir/clean/${1//\//-}
-    if [ -f "$mark" ] && [ "$mark" -nt "$1" ] && [ -z "$(find src video include cli python tools .clang-tidy \
+    if [ -f "$mark" ] && [ "$mark" -nt "$1" ] && [ -z "$(find src video include cli python sim tools .clang-tidy \
         \( -name '*.h' -o -name .clang-tidy \) -newer "$mark" -print -quit)" ]; then
         return 0
     fi
@@ -35,6 +35,6 @@ export -f check
 
 # Files for another kind of processor cannot be read here, and the simulated disk of the lab needs
 # FUSE, which CI does not install.
-find src video cli python -name '*.c' ! -name seek_disk.c ! -name "*_$([ "$(uname -m)" = x86_64 ] && echo neon || echo avx*).c" |
+find src video cli python sim -name '*.c' ! -name seek_disk.c ! -name "*_$([ "$(uname -m)" = x86_64 ] && echo neon || echo avx*).c" |
     sort | awk -v share="$share" -v turn="$turn" 'NR % share == turn' |
     xargs -P "$jobs" -I{} bash -c 'check {}'

@@ -407,34 +407,6 @@ const CliCommand cli_commands[CLI_N_COMMANDS] = {
         .schema = 1,
         .run = cli_cache,
     },
-    [CLI_SIMULATE] = {
-        .name = "simulate",
-        .usage = "[NAME.pen] --nodes N [options]",
-        .operand_help = "a pack, or --samples and --sample-bytes",
-        .none = 1,
-        .summary = "predict how a multi-node job loads from an object store",
-        .about =
-            "Predicts how a multi-node training job performs when it reads a pack from an "
-            "object store. It prints the bytes to fetch, the bandwidth per machine, the "
-            "request rate per key prefix, the time to the first batch, the time spent "
-            "waiting, memory, and the cost of the requests.\n"
-            "The sample order and the request policy (retries, hedged requests, back-off) run "
-            "the same code as training. The network, the store and the training step are a "
-            "model with its own clock. The same options give the same numbers. Times are "
-            "measured over the first part of an epoch (see --seconds).\n"
-            "The sizes come from the manifest of NAME.pen, or from --samples and "
-            "--sample-bytes.\n"
-            "The prediction is only as good as the constants, which are all printed. Measure "
-            "latency and bandwidth where the job will run. To compare with a small real run, "
-            "pass its results with --measured-rate and --measured-first.",
-        .examples = "penstock simulate s3://bucket/train.pen --nodes 8 --step-ms 180\n"
-                    "penstock simulate --samples 1e9 --sample-bytes 110000 --nodes 1000",
-        .next =
-            "if ranks wait, increase --in-flight, then --memory, then use a cache that holds "
-            "the share of a machine. docs/explanation/simulator.md describes the model.",
-        .schema = 1,
-        .run = cli_simulate,
-    },
     [CLI_PROBE] = {
         .name = "probe",
         .usage = "[options]",

@@ -43,7 +43,6 @@
 #include <penstock/preload.h>
 #include <penstock/remote.h>
 #include <penstock/running.h>
-#include <penstock/simulate.h>
 #include <penstock/trace.h>
 #include <penstock/version.h>
 #include <penstock/video.h>

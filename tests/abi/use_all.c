@@ -400,25 +400,6 @@ static void ingest(const char *name, uint32_t n_tasks,
     free(s);
 }
 
-static void simulate_it(void)
-{
-    PenError err;
-    PenSimSettings *s = NEW(PenSimSettings);
-    PenSimResult *result = NEW(PenSimResult);
-    pen_sim_settings_init(s);
-    s->n_samples = 100000;
-    s->sample_bytes = 100000;
-    s->seconds = 1;
-    s->effort = 0.1;
-    SET_ADDED(s);
-    if (outcome("simulate", pen_simulate(s, result, &err), &err)) {
-        ROW("steps", result->steps);
-        ROW("blocks", result->n_blocks);
-    }
-    free(result);
-    free(s);
-}
-
 int main(int argc, char **argv)
 {
     if (argc != 3)
@@ -445,6 +426,5 @@ int main(int argc, char **argv)
     ingest("plan", 0, pen_ingest_plan);
     ingest("run", 0, pen_ingest_run);
     ingest("task", 1, pen_ingest_run);
-    simulate_it();
     return 0;
 }

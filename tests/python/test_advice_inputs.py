@@ -15,7 +15,6 @@ from py_tools import need_penstock, png
 
 penstock = need_penstock()
 JPEG = image_bytes(1)
-SIMULATED = ("simulate", "--samples", "1e6", "--sample-bytes", "1000000")
 
 
 def tar_of(desk, *names, data=JPEG):
@@ -357,16 +356,6 @@ OPTIONS = {
                                   "--max-side", "20")),
     "--max-bad": (lambda d: d.pack("--max-bad", "1"), "add --on-bad skip or leave it out", nothing,
                   lambda d: d.pack("--max-bad", "1", "--on-bad", "skip")),
-    "simulate a pack": (lambda d: ("simulate", first(d), "--samples", "10", "--sample-bytes", "9"),
-                        "leave out --samples and --sample-bytes", nothing,
-                        lambda d: ("simulate", d.out, "--batch", "1", "--ranks", "1")),
-    "simulate with more memory": (
-        lambda d: (*SIMULATED, "--memory", "1MiB"),
-        "increase the memory, or use smaller batches or blocks", nothing,
-        lambda d: (*SIMULATED, "--memory", "4GiB")),
-    "simulate needs one": (lambda d: ("simulate",), "penstock simulate --samples 1e9", nothing,
-                           lambda d: ("simulate", "--samples", "1e9", "--sample-bytes", "110000",
-                                      "--nodes", "8", "--effort", "1")),
     "--cache-bytes": (lambda d: ("bench", first(d), "--cache-bytes", "1GiB"),
                       "--cache-bytes needs a cache; add --cache DIR", nothing,
                       lambda d: ("bench", d.out, "--cache-bytes", "1GiB", "--cache", d.top / "c",

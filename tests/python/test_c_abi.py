@@ -119,7 +119,7 @@ def test_unknown_settings_are_refused(today, tmp_path):
     lines = re.findall(r"^(\w+): (-?\d+) ?(.*)$", text, re.M)
     assert {call for call, *_ in lines} == {
         "writer", "open", "loader", "stages", "verify", "analyse", "copy", "gc", "files", "cache",
-        "preload", "plan", "run", "task", "simulate", "trace", "facts",
+        "preload", "plan", "run", "task", "trace", "facts",
         "diagnose", "decode", "decode_batch"}
     for call, status, message in lines:
         assert status == "-10", (call, message)

@@ -6,7 +6,7 @@ import signal
 import time
 
 import pytest
-from cli_tools import PENSTOCK, good, make_folder, run
+from cli_tools import PENSTOCK, good, image_bytes, make_folder, run
 from pty_tools import Screen, Terminal, drawn, on_terminal
 
 GREEN, RED, YELLOW, BOLD, NONE = "\x1b[32m", "\x1b[31m", "\x1b[33m", "\x1b[1m", "\x1b[0m"
@@ -38,12 +38,16 @@ def bench(place, seconds="1"):
     return ("bench", place / "p.pen", "--seconds", seconds, "--batch", "4")
 
 
-def simulate(seconds, samples="1e6"):
-    return ("simulate", "--samples", samples, "--sample-bytes", "100000", "--nodes", "4",
-            "--seconds", seconds)
-
-
-SOME = simulate("30")  # takes about half a second
+@pytest.fixture(scope="module")
+def slow(tmp_path_factory):
+    """A command that takes between one and a few seconds."""
+    folder = tmp_path_factory.mktemp("slow")
+    (folder / "in" / "c").mkdir(parents=True)
+    image = image_bytes(1, width=4000, height=3000)
+    for i in range(40):
+        (folder / "in" / "c" / f"{i}.jpg").write_bytes(image)
+    good("pack", folder / "in", "-o", folder / "p.pen", "--block-samples", "1")
+    return ("verify", folder / "p.pen", "--decode", "--threads", "1")
 
 
 def test_bench_shows_a_bar_and_removes_it(place):
@@ -62,8 +66,7 @@ def test_every_command_shows_a_bar(place, tmp_path):
             (("verify", place / "p.pen"), "verify"),
             (("copy", place / "p.pen", tmp_path / "q.pen"), "copy"),
             (("extract", place / "p.pen", "-o", tmp_path / "out"), "extract"),
-            (("pack", place / "photos", "-o", tmp_path / "r.pen"), "pack"),
-            (simulate("20"), "simulate")):
+            (("pack", place / "photos", "-o", tmp_path / "r.pen"), "pack")):
         text = on_terminal(*args)
         assert any(re.match(rf"{stage}  \[#* *\]  ", line) for line in drawn(text)), text
         screen = Screen(text)
@@ -82,9 +85,9 @@ def test_time_left_is_that_of_the_clock(place):
 
 
 @pytest.mark.parametrize("environment", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
-def test_no_colour_if_it_is_not_wanted(place, broken, environment):
+def test_no_colour_if_it_is_not_wanted(place, broken, slow, environment):
     for args in (("verify", place / "p.pen"), ("verify", broken), ("info", place / "none.pen"),
-                 SOME):
+                 slow):
         text = on_terminal(*args, LC_ALL="C.UTF-8", **environment)
         assert "\x1b" not in text
         assert args[0] == "info" or f"{args[0]}  [" in text
@@ -98,24 +101,22 @@ def test_an_empty_no_color_means_nothing(place):
     ({"LC_ALL": "C.UTF-8"}, True), ({"LC_ALL": "C"}, False), ({"LC_ALL": "none.UTF-8"}, False),
     ({"LC_ALL": "C.UTF-8", "TERM": "dumb"}, False),
     ({"LC_ALL": "C.UTF-8", "TERM": "linux"}, False)])
-def test_blocks_if_the_locale_has_them(environment, blocks):
-    text = on_terminal(*SOME, **environment)
+def test_blocks_if_the_locale_has_them(slow, environment, blocks):
+    text = on_terminal(*slow, **environment)
     assert ("█" in text) == blocks
     assert ("[#" in text) == (not blocks)
     assert text.isascii() == (not blocks)
 
 
 @pytest.mark.parametrize("columns", [1, 2, 6, 20, 40, 200])
-def test_the_line_fits_the_terminal(columns):
-    # The time left is estimated after half a second.
-    work = simulate("90", "4e6") if columns == 20 else SOME
-    text = on_terminal(*work, "--json", columns=columns, LC_ALL="C.UTF-8")
+def test_the_line_fits_the_terminal(slow, columns):
+    text = on_terminal(*slow, "--json", columns=columns, LC_ALL="C.UTF-8")
     progress = text[:text.index("{")]
     screen = Screen(progress, columns)
     assert not screen.wrapped and screen.lines() == [""], progress
     lines = drawn(progress)
     assert all(len(line) < columns for line in lines)
-    if columns == 20:
+    if columns == 20:  # The time left is estimated after half a second.
         assert any(re.fullmatch(r" ?\d+ %  \d s left", line) for line in lines), lines
 
 
@@ -133,22 +134,21 @@ def test_the_line_follows_the_size_of_the_terminal(place):
     assert found and max(map(len, found)) <= 29
 
 
-def test_no_terminal_no_line(place):
-    result = run(*SOME)
+def test_no_terminal_no_line(place, slow):
+    result = run(*slow)
     assert result.err == "" and "\x1b" not in result.out
     verify = run("verify", place / "p.pen")
     assert verify.err == "" and verify.out.startswith("ok: ")
 
 
-def test_a_background_job_is_silent():
+def test_a_background_job_is_silent(slow):
     job = '"$0" "$@" >/dev/null & wait'
-    assert "simulate" not in on_terminal("-mc", job, PENSTOCK, *SOME, program="bash")
-    assert "simulate  " in on_terminal("-mc", job.replace("&", ";"), PENSTOCK, *SOME,
-                                       program="bash")
+    assert "verify" not in on_terminal("-mc", job, PENSTOCK, *slow, program="bash")
+    assert "verify  " in on_terminal("-mc", job.replace("&", ";"), PENSTOCK, *slow, program="bash")
 
 
-def test_ctrl_c_leaves_a_fresh_line(place):
-    for args, code, first in ((simulate("1e6"), 130, "penstock: interrupted; there is no result"),
+def test_ctrl_c_leaves_a_fresh_line(place, slow):
+    for args, code, first in ((slow, 130, "penstock: interrupted; the check is not complete"),
                               (bench(place, "50"), 130,
                                "penstock: interrupted; the measurement is not complete")):
         with Terminal(*args) as terminal:

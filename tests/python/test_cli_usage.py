@@ -203,7 +203,7 @@ def test_help_of_pack_has_every_option_with_its_default():
 
 def test_common_options_come_first():
     for command, names in (("pack", ("-o, --out", "--mode", "--threads", "--json")),
-                           ("simulate", ("--nodes", "--step-ms", "--json"))):
+                           ("verify", ("--decode", "--threads", "--json"))):
         sections = re.split(r"\n(?=\S.*:\n  )", good("help", command).out)
         at = [section.partition(":")[0] for section in sections[1:]]
         assert at[:2] == ["Examples", "Common options"]
@@ -213,13 +213,12 @@ def test_common_options_come_first():
 
 def test_options_for_remote_packs_are_explained_once():
     topic = good("help", "s3").out
-    commands = ("pack, index, plan, finalise, gc, info, verify, extract, copy, bench, doctor and "
-                "simulate")
+    commands = "pack, index, plan, finalise, gc, info, verify, extract, copy, bench and doctor"
     assert f" Options of {commands}: " in " ".join(topic.split())
     assert "\nOptions of pack, index, plan, finalise, gc and copy:\n      --work DIR" in topic
     assert "\nOptions of copy:\n" in topic
     for command in ("pack", "index", "plan", "finalise", "gc", "info", "verify", "extract", "copy",
-                    "bench", "doctor", "simulate"):
+                    "bench", "doctor"):
         text = good("help", command).out
         assert "'penstock help s3' explains these options." in text
         assert "S3-compatible server" not in text

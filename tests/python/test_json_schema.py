@@ -249,15 +249,6 @@ def test_doctor(top):
     check_section("penstock doctor", found, depends_on_the_machine("penstock doctor", found))
 
 
-def test_simulate(top):
-    short = ("simulate", "--batch", "2", "--ranks", "1", "--effort", "1", "--json")
-    check_section("penstock simulate", [
-        good(*short, top / "a.pen", "--measured-rate", "1", "--measured-first", "1").json(),
-        good(*short, "--samples", "1e4", "--sample-bytes", "100000", "--memory", "64MiB").json(),
-        good(*short, "--samples", "1e4", "--sample-bytes", "100000", "--cache-bytes", "1GiB",
-             "--sticky").json()], {"note"})
-
-
 def test_top_of_loaders():
     with impostors({"lines": {"cache_hits": 1}}) as running:
         output = good("top", "--json").json()

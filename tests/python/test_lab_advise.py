@@ -6,7 +6,7 @@ from py_tools import need_penstock
 
 need_penstock()
 from penstock.lab import LabError, _cli  # noqa: E402
-from penstock.lab.advice import configurations, limits, simulation  # noqa: E402
+from penstock.lab.advice import configurations, limits  # noqa: E402
 from penstock.lab.advice.limits import Limit, Machine  # noqa: E402
 from penstock.lab.experiment.report import Report  # noqa: E402
 
@@ -105,17 +105,17 @@ def test_one_turn_has_no_interval(tmp_path, capsys):
     assert rows(out)["loader=penstock format=raw threads=2"][-1] == "yes, by one turn"
 
 
-def test_a_described_machine_is_limited_by_its_disk(tmp_path, capsys):
-    _, out, _ = advise(capsys, write(tmp_path), "--rate", 3000, "--cores", 16, "--disk", 200)
-    out = out[out.index("## Extrapolated: 16 cores, a disk of 200 MB/s"):]
+@pytest.mark.parametrize("part,flag", [("disk", "--disk"), ("network", "--bandwidth")])
+def test_a_described_machine_is_limited_by_its_storage(tmp_path, capsys, part, flag):
+    _, out, _ = advise(capsys, write(tmp_path), "--rate", 3000, "--cores", 16, flag, 200)
+    out = out[out.index(f"## Extrapolated: 16 cores, a {part} of 200 MB/s"):]
     table = rows(out)
     raw = table["loader=penstock format=raw"]
-    assert raw == ["1.5", "1,200", "disk: 500/s, 83 % too slow", "no"]
+    assert raw == ["1.5", "1,200", f"{part}: 500/s, 83 % too slow", "no"]
     jpeg = table["loader=penstock format=jpeg90"]
-    assert jpeg == ["3.0", "150", "disk: 4,000/s, 1.33 times the rate", "yes"]
+    assert jpeg == ["3.0", "150", f"{part}: 4,000/s, 1.33 times the rate", "yes"]
     assert "Cheapest, by cores and by bytes: loader=penstock format=jpeg90" in out
     assert "assume that its cores are\nas fast as those measured" in out
-    assert "Simulated" not in out
 
 
 def test_a_described_machine_is_limited_by_its_cores(tmp_path, capsys):
@@ -148,40 +148,11 @@ def test_disturbed_reports_are_named(tmp_path, capsys):
 
 
 def test_limits_are_in_order():
-    one = configurations.Configuration({}, {}, None, 1.0, 1e5, "", 64)
+    one = configurations.Configuration({}, {}, None, 1.0, 1e5, "")
     machine = Machine(cores=4, disk=100, bandwidth=50)
     assert limits.limits(one, machine) == [
         Limit("network", 500), Limit("disk", 1000), Limit("cores", 4000)]
     assert limits.limits(one, Machine()) == []
-
-
-def test_many_nodes_are_simulated(tmp_path, capsys):
-    code, out, _ = advise(capsys, write(tmp_path), "--rate", 1500, "--cores", 8, "--latency", 20,
-                          "--bandwidth", 1250, "--nodes", 4, "--samples", 100000)
-    assert code == 0
-    assert "Configurations of other loaders are left out (1)" in out
-    assert "an object store with 20 ms of latency, 4 nodes" in out
-    simulated = [line for line in out.splitlines() if line.startswith("| loader=penstock")][-2:]
-    assert all(line.split("|")[-2].strip() == "yes" for line in simulated)
-    assert "penstock simulate --nodes 4 --ranks 1 --samples 100000 --sample-bytes 400000" in out
-    assert "Fewest bytes: loader=penstock format=jpeg90" in out
-    assert "by `penstock simulate`" in out
-
-
-def test_simulated_nodes_that_wait(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("penstock.lab.advice.text.simulate",
-                        lambda *_: simulation.Simulated(1200.0, 20.0, 1.0, "penstock simulate"))
-    _, out, _ = advise(capsys, write(tmp_path), "--rate", 1500, "--latency", 900)
-    assert "the simulated nodes wait for the store" in out
-
-
-def test_arguments_of_the_simulator(tmp_path):
-    one = configurations.from_reports(configurations.find([write(tmp_path)]))[0]
-    words = simulation.arguments(one, Machine(cores=8, bandwidth=1250, latency=30, nodes=3), 3200,
-                                 500)
-    given = dict(zip(words[1::2], words[2::2]))
-    assert given["--step-ms"] == "20.000" and given["--decode-ms"] == "8.000"
-    assert given["--node-gbit"] == "10" and given["--latency-ms"] == "30"
 
 
 @pytest.mark.parametrize("words,message", [

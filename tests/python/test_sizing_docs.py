@@ -1,21 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """docs/how-to/size-a-node.md: its tables are computed and simulated again. The simulations of this
-page and of the pages about the simulator run.
+page and of other pages run.
 
 `python3 tests/python/test_sizing_docs.py` prints the tables."""
 
-import json
 import math
-import os
-import pathlib
 import re
 import shlex
-import subprocess
 import sys
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+import sim_tools
+from sim_tools import ROOT, SIMULATOR
+
 PAGE = ROOT / "docs" / "how-to" / "size-a-node.md"
-PENSTOCK = os.environ.get("PENSTOCK") or str(ROOT / "build" / "penstock")
 
 # ImageNet, as the page describes it.
 SAMPLES, SAMPLE, BLOCK_SAMPLES, BATCH = 1_281_167, 110_000, 32, 256
@@ -25,13 +22,10 @@ CONNECTION = 90e6
 MiB = 1 << 20
 
 
-def simulated(**options):
-    """The JSON of `penstock simulate`, for one rank unless `ranks` is given."""
-    given = {"samples": SAMPLES, "sample_bytes": SAMPLE, "ranks": 1, "seconds": 30, **options}
-    words = [f"--{name.replace('_', '-')}={value}" for name, value in given.items()]
-    done = subprocess.run([PENSTOCK, "simulate", "--json", *words], capture_output=True, text=True,
-                          check=True, timeout=100)
-    return json.loads(done.stdout)
+def simulated(**keys):
+    """What the simulator prints, for one rank unless `ranks` is given."""
+    return sim_tools.simulated(
+        **{"samples": SAMPLES, "sample_bytes": SAMPLE, "ranks": 1, "seconds": 30, **keys})
 
 
 def in_flight_mean(rate, latency, block=BLOCK_SAMPLES * SAMPLE):
@@ -116,14 +110,13 @@ if __name__ == "__main__":
 import pytest  # noqa: E402
 from example_tools import run  # noqa: E402
 
-SIMULATIONS = ("how-to/size-a-node.md", "how-to/simulate.md", "explanation/simulator.md")
+SIMULATIONS = ("how-to/size-a-node.md", "how-to/team-cache.md", "explanation/simulator.md")
 
 
 def simulations(page):
-    """The commands that need no pack."""
     blocks = re.findall(r"^```sh\n(.*?)^```$", page.read_text(), re.M | re.S)
     lines = [line for block in blocks for line in block.replace("\\\n", "").splitlines()]
-    return [line for line in lines if line.startswith("penstock simulate --samples")]
+    return [line for line in lines if line.startswith("build/sim/penstock-sim ")]
 
 
 @pytest.mark.parametrize("name", SIMULATIONS)
@@ -132,7 +125,7 @@ def test_commands_run(name):
     assert lines
     for line in lines:
         words = shlex.split(line, comments=True)
-        assert run(PENSTOCK, *words[1:], "--effort", "1")
+        assert run(SIMULATOR, *words[1:], "effort=1")
 
 
 def cells_of(line):

@@ -130,12 +130,12 @@ TEST(each_command_has_its_unit)
     cli_rates_update(&r, &s, 3 * SECOND);
     cli_progress_sentence(&s, &r, line);
     CHECK_STR(line, "verify: 25 %, 953.7 MiB of 3.7 GiB, 500.0 MB/s, 6 s left");
-    s = (CliProgressState){.stage = "simulate", .unit = "simulated s", .total = 600};
+    s = (CliProgressState){.stage = "load", .unit = "samples", .total = 600};
     cli_rates_update(&r, &s, SECOND);
     s.done = 3;
     cli_rates_update(&r, &s, 3 * SECOND);
     cli_progress_sentence(&s, &r, line);
-    CHECK_STR(line, "simulate: 0 %, 3 of 600, 1.5 simulated s/s, 6 min 38 s left");
+    CHECK_STR(line, "load: 0 %, 3 of 600, 1.5 samples/s, 6 min 38 s left");
     s = (CliProgressState){.stage = "publish", .unit = "samples"};
     cli_rates_update(&r, &s, SECOND);
     cli_progress_sentence(&s, &r, line);

@@ -2,18 +2,21 @@
 /* Simulated jobs: the same numbers each time, no block too often, no memory too much, and what the
  * constants say must come out. */
 #include <math.h>
+#include <stdlib.h>
 
 #include <penstock/loader.h>
-#include <penstock/simulate.h>
 
 #include "test.h"
 
 #include "base/attr.h"
+#include "sim/arguments.h"
+#include "sim/simulate.h"
 
 static PenSimSettings small(void)
 {
     PenSimSettings s;
-    pen_sim_settings_init(&s);
+    if (pen__sim_settings_parse(&s, NULL, 0, NULL) < 0)
+        abort();
     s.n_samples = 40000;
     s.sample_bytes = 10000;
     s.block_samples = 16;
@@ -40,10 +43,10 @@ TEST(the_same_seed_gives_the_same_numbers)
     PenSimSettings s = small();
     PenSimResult a, b, c;
     s.failures = 20;
-    CHECK_INT(pen_simulate(&s, &a, NULL), PEN_OK);
-    CHECK_INT(pen_simulate(&s, &b, NULL), PEN_OK);
+    CHECK_INT(pen__simulate(&s, &a, NULL), PEN_OK);
+    CHECK_INT(pen__simulate(&s, &b, NULL), PEN_OK);
     s.seed = 1;
-    CHECK_INT(pen_simulate(&s, &c, NULL), PEN_OK);
+    CHECK_INT(pen__simulate(&s, &c, NULL), PEN_OK);
     CHECK_INT(a.requests, b.requests);
     CHECK_INT(a.retries, b.retries);
     CHECK(a.retries > 0);
@@ -57,7 +60,7 @@ TEST(an_epoch_fetches_each_block_once)
 {
     PenSimSettings s = small();
     PenSimResult r;
-    CHECK_INT(pen_simulate(&s, &r, NULL), PEN_OK);
+    CHECK_INT(pen__simulate(&s, &r, NULL), PEN_OK);
     CHECK_INT(r.shuffle_buffer, 3072);
     CHECK_INT(r.fetch_unit, PEN_FETCH_BLOCKS);
     CHECK_INT(r.memory_wanted_bytes, 0);
@@ -78,11 +81,11 @@ TEST(the_default_buffer_is_a_gibibyte_of_the_pack)
     PenSimSettings s = small();
     PenSimResult r;
     s.shuffle_buffer = 0;
-    CHECK_INT(pen_simulate(&s, &r, NULL), PEN_OK);
+    CHECK_INT(pen__simulate(&s, &r, NULL), PEN_OK);
     CHECK_INT(r.shuffle_buffer, s.n_samples); /* all of them */
     s.sample_bytes = 100000;
     s.memory_bytes = 512 << 20;
-    CHECK_INT(pen_simulate(&s, &r, NULL), PEN_OK);
+    CHECK_INT(pen__simulate(&s, &r, NULL), PEN_OK);
     CHECK_INT(r.shuffle_buffer, 768 * 16); /* 10,737, rounded up to 3 * 2^k blocks */
 }
 
@@ -95,25 +98,25 @@ TEST(little_memory_makes_more_requests)
     s.nodes = s.ranks = 1;
     s.batch_bytes = 10000;
     s.memory_bytes = 48 << 20;
-    CHECK_INT(pen_simulate(&s, &runs, NULL), PEN_OK);
+    CHECK_INT(pen__simulate(&s, &runs, NULL), PEN_OK);
     CHECK_INT(runs.fetch_unit, PEN_FETCH_RUNS);
     CHECK(runs.requests_per_block > 2 && runs.requests_per_block < 10);
     CHECK(runs.amplification < 1.1);
     CHECK(runs.part_fetches > runs.block_fetches && runs.index_fetches > 0);
     CHECK_INT(runs.block_requests, runs.block_fetches + runs.part_fetches);
     s.memory_bytes = 12 << 20;
-    CHECK_INT(pen_simulate(&s, &samples, NULL), PEN_OK);
+    CHECK_INT(pen__simulate(&s, &samples, NULL), PEN_OK);
     CHECK(samples.requests_per_block > runs.requests_per_block);
     CHECK(samples.memory_bytes <= samples.memory_room);
     /* What it says avoids that. */
     s.memory_bytes = runs.memory_wanted_bytes;
-    CHECK_INT(pen_simulate(&s, &blocks, NULL), PEN_OK);
+    CHECK_INT(pen__simulate(&s, &blocks, NULL), PEN_OK);
     CHECK_INT(blocks.fetch_unit, PEN_FETCH_BLOCKS);
     CHECK_INT(blocks.memory_wanted_bytes, 0);
     CHECK(blocks.requests_per_block < 1.4);
     CHECK_INT(samples.memory_wanted_bytes, runs.memory_wanted_bytes);
     s.memory_bytes = runs.memory_wanted_bytes / 10 * 8;
-    CHECK_INT(pen_simulate(&s, &runs, NULL), PEN_OK);
+    CHECK_INT(pen__simulate(&s, &runs, NULL), PEN_OK);
     CHECK_INT(runs.fetch_unit, PEN_FETCH_RUNS);
 }
 
@@ -124,7 +127,7 @@ TEST(much_memory_makes_no_more_requests)
     s.nodes = s.ranks = 1;
     s.n_samples = 200000;
     s.memory_bytes = UINT64_C(1) << 30; /* twice as much as the schedule looks ahead */
-    CHECK_INT(pen_simulate(&s, &r, NULL), PEN_OK);
+    CHECK_INT(pen__simulate(&s, &r, NULL), PEN_OK);
     CHECK_INT(r.fetch_unit, PEN_FETCH_BLOCKS);
     CHECK(r.requests_per_block < 1.1);
 }
@@ -140,7 +143,7 @@ TEST(any_number_of_ranks_reads_about_as_much)
     s.seconds = 1;
     for (size_t i = 0; i < PEN_LEN(worlds); i++) {
         s.nodes = worlds[i];
-        CHECK_INT(pen_simulate(&s, &r, NULL), PEN_OK);
+        CHECK_INT(pen__simulate(&s, &r, NULL), PEN_OK);
         CHECK_INT(r.fetch_unit, PEN_FETCH_BLOCKS);
         CHECK(r.is_exact);
         CHECK(r.amplification < (192 / 2 % s.nodes ? 1.1 : 1.02));
@@ -169,7 +172,7 @@ TEST(latency_and_requests_at_once_bound_the_rate)
     PenSimSettings s = bare();
     PenSimResult r;
     s.in_flight = 8;
-    CHECK_INT(pen_simulate(&s, &r, NULL), PEN_OK);
+    CHECK_INT(pen__simulate(&s, &r, NULL), PEN_OK);
     /* Of the first blocks single samples are requested. */
     CHECK(near(r.samples_per_s, 8 * 16 / 0.1, 0.1));
     CHECK_INT(r.hedges, 0);
@@ -186,11 +189,11 @@ TEST(the_start_is_requests_that_follow_each_other)
     s.block_samples = 1; /* which are read entirely */
     s.shuffle_buffer = 96;
     s.connect_ms = 0;
-    CHECK_INT(pen_simulate(&s, &r, NULL), PEN_OK);
+    CHECK_INT(pen__simulate(&s, &r, NULL), PEN_OK);
     CHECK(near(r.first_batch_p50_s, 0.3, 0.01)); /* manifest, index, blocks */
     CHECK_INT(r.tails, 1);                       /* of which many ask for the only one */
     s.opened = 1;
-    CHECK_INT(pen_simulate(&s, &r, NULL), PEN_OK);
+    CHECK_INT(pen__simulate(&s, &r, NULL), PEN_OK);
     CHECK(near(r.first_batch_p50_s, 0.2, 0.01));
     CHECK(r.manifest_peak_per_s == 0);
 }
@@ -204,7 +207,7 @@ TEST(hedged_requests_cost_money)
     s.latency_ms = 20;
     s.latency_p99_ms = 2000;
     s.seconds = 36000;
-    CHECK_INT(pen_simulate(&s, &r, NULL), PEN_OK);
+    CHECK_INT(pen__simulate(&s, &r, NULL), PEN_OK);
     CHECK(r.hedges > 20);
     CHECK(r.retries < r.hedges / 5);
     CHECK(near(r.requests_per_epoch, (double)r.requests, 0.001));
@@ -217,7 +220,7 @@ TEST(bandwidth_bounds_the_rate)
     PenSimResult r;
     s.latency_p99_ms = 200; /* or all begin and end at once, and nothing comes in between */
     s.node_bytes_per_s = 4000000;
-    CHECK_INT(pen_simulate(&s, &r, NULL), PEN_OK);
+    CHECK_INT(pen__simulate(&s, &r, NULL), PEN_OK);
     CHECK(near(r.samples_per_s, 400, 0.1)); /* indexes of blocks are bytes, too */
     CHECK(near(r.node_bytes_per_s, 4e6, 0.05));
     CHECK(r.node_peak_bytes_per_s <= 4.001e6);
@@ -226,7 +229,7 @@ TEST(bandwidth_bounds_the_rate)
     s.store_bytes_per_s = 4000000;
     s.n_samples = 200000;
     s.seconds = 300;
-    CHECK_INT(pen_simulate(&s, &r, NULL), PEN_OK);
+    CHECK_INT(pen__simulate(&s, &r, NULL), PEN_OK);
     CHECK(near(r.samples_per_s, 400, 0.05));
 }
 
@@ -235,7 +238,7 @@ TEST(decoding_and_steps_bound_the_rate)
     PenSimSettings s = bare();
     PenSimResult r;
     s.decode_ms = 64;
-    CHECK_INT(pen_simulate(&s, &r, NULL), PEN_OK);
+    CHECK_INT(pen__simulate(&s, &r, NULL), PEN_OK);
     CHECK(near(r.samples_per_s, 1000, 0.02));
     /* It reads ahead as far as there is room. */
     CHECK((double)r.memory_bytes > 0.95 * (double)r.memory_room);
@@ -243,7 +246,7 @@ TEST(decoding_and_steps_bound_the_rate)
     CHECK(r.node_bytes_per_s < 1.2 * 1000 * 10000);
     s.decode_ms = 0;
     s.step_ms = 128;
-    CHECK_INT(pen_simulate(&s, &r, NULL), PEN_OK);
+    CHECK_INT(pen__simulate(&s, &r, NULL), PEN_OK);
     CHECK(near(r.samples_per_s, 500, 0.001));
     CHECK(r.stall_share < 0.002 && r.longest_stall_s < 0.1);
 }
@@ -255,14 +258,14 @@ TEST(a_prefix_takes_so_many_and_no_more)
     s.prefixes = 1;
     s.prefix_per_s = 20;
     s.seconds = 30;
-    CHECK_INT(pen_simulate(&s, &r, NULL), PEN_OK);
+    CHECK_INT(pen__simulate(&s, &r, NULL), PEN_OK);
     CHECK(r.throttles > 0);
     CHECK(r.prefix_peak_per_s > 20);
     CHECK(r.samples_per_s < 2.0 * 20 * 16); /* some were here before */
     CHECK(r.stall_share > 0.5);
     uint64_t throttles = r.throttles;
     s.prefix_per_s = 5500;
-    CHECK_INT(pen_simulate(&s, &r, NULL), PEN_OK);
+    CHECK_INT(pen__simulate(&s, &r, NULL), PEN_OK);
     CHECK(throttles > 0 && r.throttles == 0);
 }
 
@@ -272,18 +275,18 @@ TEST(a_cache_is_of_use_in_the_second_epoch)
     PenSimResult r;
     s.nodes = 1;
     s.cache_bytes = UINT64_C(1) << 40;
-    CHECK_INT(pen_simulate(&s, &r, NULL), PEN_OK);
+    CHECK_INT(pen__simulate(&s, &r, NULL), PEN_OK);
     CHECK_INT(r.block_requests, 2496); /* each is fetched once, and no index alone */
     CHECK_INT(r.index_requests, 0);
     CHECK_INT(r.part_fetches, 0);
     CHECK(r.second_epoch < 0.06);
     s.epoch = 1;
-    CHECK_INT(pen_simulate(&s, &r, NULL), PEN_OK);
+    CHECK_INT(pen__simulate(&s, &r, NULL), PEN_OK);
     CHECK(r.block_requests <= 8); /* some of the last 4 blocks, which were in no full batch */
     CHECK(r.hits >= 2488);
     CHECK(r.requests_per_epoch < s.ranks + 20); /* the manifest */
     s.cache_bytes = s.n_samples * s.sample_bytes / 2;
-    CHECK_INT(pen_simulate(&s, &r, NULL), PEN_OK);
+    CHECK_INT(pen__simulate(&s, &r, NULL), PEN_OK);
     CHECK(near(r.requests_per_epoch, (double)r.requests, 0.1));
     CHECK(near((double)r.hits / (double)(r.hits + r.block_requests), 0.5, 0.05));
     CHECK(near(r.second_epoch, 0.5, 0.1));
@@ -296,11 +299,11 @@ TEST(sticky_ranks_keep_a_cache_useful)
     s.nodes = 8;
     s.ranks = 1;
     s.cache_bytes = s.n_samples * s.sample_bytes / 8 * 2;
-    CHECK_INT(pen_simulate(&s, &r, NULL), PEN_OK);
+    CHECK_INT(pen__simulate(&s, &r, NULL), PEN_OK);
     CHECK(near(r.second_epoch, 7 / 8.0, 0.05)); /* who had it before is chance */
     s.sticky = 1;
     s.epoch = 1;
-    CHECK_INT(pen_simulate(&s, &r, NULL), PEN_OK);
+    CHECK_INT(pen__simulate(&s, &r, NULL), PEN_OK);
     CHECK(r.second_epoch < 0.1);
     CHECK((double)r.hits > 0.95 * 2500);
 }
@@ -310,7 +313,7 @@ TEST(sticky_ranks_keep_a_cache_useful)
 static int refused(const PenSimSettings *s, PenError *err)
 {
     PenSimResult r = {.requests = 77};
-    int status = pen_simulate(s, &r, err);
+    int status = pen__simulate(s, &r, err);
     return r.requests == 77 ? status : 1;
 }
 
@@ -328,88 +331,27 @@ TEST(settings_that_make_no_sense_are_refused)
     REFUSED(nodes, 0, "nodes: expected 1 to 65536, found 0");
     REFUSED(nodes, 65537, "nodes");
     REFUSED(ranks, 0, "ranks");
-    REFUSED(ranks, 1u << 20, "ranks");
+    REFUSED(ranks, 1u << 20, "expected at most 1048576 ranks");
     REFUSED(batch, 0, "batch");
-    REFUSED(step_ms, -1, "milliseconds");
-    REFUSED(step_ms, NAN, "milliseconds");
-    REFUSED(step_ms, 0, "time of a step");
-    REFUSED(latency_p99_ms, 50, "latency p99");
-    REFUSED(prefetch, 0, "at least 1");
+    REFUSED(step_ms, -1, "step_ms: expected 0 to 3600000, found -1");
+    REFUSED(step_ms, NAN, "step_ms");
+    REFUSED(step_ms, 0, "step_ms and decode_ms");
+    REFUSED(latency_p99_ms, 50, "latency_p99_ms: expected no less than latency_ms, 100, found 50");
+    REFUSED(prefetch, 0, "prefetch: expected 1 to");
     REFUSED(prefixes, 257, "prefixes");
-    REFUSED(failures, 1001, "failures");
+    REFUSED(failures, 1001, "failures: expected 0 to 1000");
     REFUSED(seconds, 0, "seconds");
-    REFUSED(spread_s, -1, "start");
-    REFUSED(n_samples, 0, "samples");
+    REFUSED(effort, 0, "effort");
+    REFUSED(spread_s, -1, "spread: expected 0 to 1000000, found -1");
+    REFUSED(n_samples, 0, "expected a pack, or samples and sample_bytes");
     REFUSED(n_samples, UINT64_MAX, "samples");
+    REFUSED(sample_bytes, UINT64_MAX / 40000, "sample_bytes: expected 0 to 1099511627776");
     REFUSED(n_samples, 511, "expected at least one batch of samples for each rank");
     PenSimSettings s = small();
     PenError err = {0};
     s.memory_bytes = 1 << 20;
     CHECK_INT(refused(&s, &err), PEN_E_LIMIT);
     CHECK(strstr(err.message, "increase the memory"));
-}
-
-static int stop_at_once(void *ctx, double seconds)
-{
-    *(double *)ctx = seconds;
-    return 1;
-}
-
-TEST(it_can_be_stopped)
-{
-    PenSimSettings s = small();
-    PenError err = {0};
-    double seconds = -1;
-    s.nodes = 4;
-    s.n_samples = 1000000;
-    s.progress = stop_at_once;
-    s.ctx = &seconds;
-    CHECK_INT(refused(&s, &err), PEN_E_CANCELLED);
-    CHECK(seconds > 0 && seconds < 60);
-}
-
-typedef struct Seen {
-    double seconds, total;
-    int n;
-} Seen;
-
-static int see(void *ctx, double seconds, double total_seconds)
-{
-    Seen *seen = ctx;
-    seen->n += seconds > seen->seconds;
-    seen->seconds = seconds;
-    seen->total = total_seconds;
-    return 0;
-}
-
-static int never(void *ctx, double seconds)
-{
-    (void)seconds;
-    ((Seen *)ctx)->n = -1000;
-    return 1;
-}
-
-TEST(progress_has_the_time_that_is_simulated)
-{
-    PenSimSettings s = small();
-    PenSimResult r;
-    Seen seen = {.n = 0};
-    s.progress = never;
-    s.progress_of = see;
-    s.ctx = &seen;
-    s.n_samples = 1000000; /* the epoch ends before 1,000 s */
-    s.seconds = 1000;
-    CHECK_INT(pen_simulate(&s, &r, NULL), PEN_OK);
-    CHECK(seen.n > 2 && seen.seconds <= r.seconds);
-    CHECK(seen.total > 0.8 * r.seconds && seen.total < 1.2 * r.seconds);
-    s.n_samples = 100000000;
-    s.nodes = 32;
-    s.seconds = 500;
-    s.effort = 0.3; /* fewer seconds */
-    seen = (Seen){.n = 0};
-    CHECK_INT(pen_simulate(&s, &r, NULL), PEN_OK);
-    CHECK(r.seconds < 500);
-    CHECK(seen.n > 0 && near(seen.total, r.seconds, 0.01));
 }
 
 TEST(little_effort_is_fewer_nodes_then_fewer_seconds)
@@ -419,10 +361,10 @@ TEST(little_effort_is_fewer_nodes_then_fewer_seconds)
     s.n_samples = 100000000;
     s.nodes = 32;
     s.seconds = 5;
-    CHECK_INT(pen_simulate(&s, &all, NULL), PEN_OK);
+    CHECK_INT(pen__simulate(&s, &all, NULL), PEN_OK);
     CHECK_INT(all.followed, 32);
     s.effort = 0.6;
-    CHECK_INT(pen_simulate(&s, &some, NULL), PEN_OK);
+    CHECK_INT(pen__simulate(&s, &some, NULL), PEN_OK);
     CHECK(some.followed >= 4 && some.followed < 20);
     CHECK(some.seconds == 5);
     /* They stand for the others. */
@@ -435,7 +377,7 @@ TEST(little_effort_is_fewer_nodes_then_fewer_seconds)
     CHECK(near(some.requests_per_epoch, all.requests_per_epoch, 0.02));
     CHECK(near((double)some.block_fetches, (double)all.block_fetches, 0.01));
     s.effort = 0.05;
-    CHECK_INT(pen_simulate(&s, &few, NULL), PEN_OK);
+    CHECK_INT(pen__simulate(&s, &few, NULL), PEN_OK);
     CHECK_INT(few.followed, 4);
     CHECK(few.seconds < 5);
 }
@@ -458,8 +400,6 @@ int main(int argc, char **argv)
     RUN(a_cache_is_of_use_in_the_second_epoch);
     RUN(sticky_ranks_keep_a_cache_useful);
     RUN(settings_that_make_no_sense_are_refused);
-    RUN(it_can_be_stopped);
-    RUN(progress_has_the_time_that_is_simulated);
     RUN(little_effort_is_fewer_nodes_then_fewer_seconds);
     return TEST_END();
 }

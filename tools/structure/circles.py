@@ -21,7 +21,7 @@ def include_graph(tree):
             continue
         top = path.split("/")[0]
         for _, target, angled in includes(text):
-            for base in (os.path.dirname(path), top):
+            for base in (os.path.dirname(path), top, ""):
                 found = os.path.normpath(os.path.join(base, target))
                 if not angled and found in tree.texts and unit(found) != unit(path):
                     graph.setdefault(unit(path), set()).add(unit(found))

@@ -4,7 +4,8 @@
 A file includes its own folder, lower layers and <penstock/...>. Folders of one layer do not include
 each other. Inside a folder of src/ the same holds for its parts: nested folders, or single files,
 written "name.*" (name.c, name.h and name_impl.h). "." stands for all other files of the folder.
-What stands on the library (cli, python, examples) includes its own files and <penstock/...>.
+What stands on the library (cli, python, examples) includes its own files and <penstock/...>. The
+simulator (sim) runs the loader's own code, and includes all of src/ as well.
 """
 
 import os
@@ -61,11 +62,9 @@ LAYERS = (
             ("spill", "tar"), ("source",), ("video",), ("plan",), ("prepare",), ("job",),
         )),
     ),
-    (
-        ("sim", "a training job of many nodes on a simulated network", ((".",),)),
-    ),
 )
 ON_TOP = ("cli", "python", "examples")
+SIMULATOR = "sim"
 
 
 def layer_of(folder):
@@ -130,6 +129,9 @@ def include_rule(tree, path, target, angled):
         return "angle brackets are for the system and penstock/"
     if top == "src":
         return src_rule(path, target)
+    if top == SIMULATOR:
+        known = target in tree.texts or layer_of(target.split("/")[0])
+        return None if known else "sim uses its own files, src/ and <penstock/...> alone"
     if "/" in target and f"{top}/{target}" not in tree.texts:
         return f"{top} uses its own files and <penstock/...> alone"
     return None
@@ -137,7 +139,7 @@ def include_rule(tree, path, target, angled):
 
 def findings(tree):
     for path in tree.paths():
-        if not path.startswith(("src/", *(top + "/" for top in ON_TOP))):
+        if not path.startswith(("src/", *(f"{top}/" for top in (*ON_TOP, SIMULATOR)))):
             continue
         for number, target, angled in includes(tree.texts[path]):
             rule = include_rule(tree, path, target, angled)
@@ -162,6 +164,9 @@ def table():
     lines = ["| Layer | Folder | Holds | Parts, lowest first |", "|---|---|---|---|"]
     lines.append(f"| {len(LAYERS) + 1} | {', '.join(f'`{top}`' for top in ON_TOP)} "
                  "| the program, the Python package, examples: use only `include/penstock` | |")
+    lines.append(f"| {len(LAYERS) + 1} | `{SIMULATOR}` "
+                 "| a training job of many nodes on a simulated network: a program that also uses "
+                 "`src` | |")
     for number in range(len(LAYERS), 0, -1):
         for name, text, parts in LAYERS[number - 1]:
             rows = [", ".join(f"`{part}`" for part in row if part != ".") for row in parts]

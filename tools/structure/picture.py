@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The layers of src/ as a picture: docs/pictures/layers.svg."""
 
-from structure.layers import LAYERS, ON_TOP
+from structure.layers import LAYERS, ON_TOP, SIMULATOR
 
 PICTURE = "docs/pictures/layers.svg"
 WIDTH, ROW, GAP, LEFT = 780, 48, 8, 34
@@ -26,7 +26,7 @@ def row(number, y, names, color):
 
 
 def svg():
-    rows = [[f"src/{name}" for name, _, _ in layer] for layer in LAYERS] + [list(ON_TOP)]
+    rows = [[f"src/{name}" for name, _, _ in layer] for layer in LAYERS] + [[*ON_TOP, SIMULATOR]]
     height = len(rows) * (ROW + GAP) + GAP
     parts = []
     for number, names in reversed(list(enumerate(rows, 1))):

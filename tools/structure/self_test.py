@@ -22,6 +22,8 @@ GOOD = {
         "src/pack/reader/b.c": '#include "pack/format/b.h"\n#include <penstock/pack.h>\n',
         "src/ingest/job/c.c": '#include "ops/run/o.h"\n  #  include "codec/jpeg/j.h"\n',
         "cli/d.c": '#include "d.h"\n#include <penstock/pack.h>\n',
+        "sim/e.c": '#include "sim/e.h"\n#include "load/plan/p.h"\n',
+        "sim/e.h": "",
     },
     "a comment, a text, a member, and a name that only ends like a system call": {
         "src/base/b.c": '/* malloc( */ x("free("); p->open(1); pen__free(p);\n',
@@ -63,6 +65,14 @@ BAD = {
     "angle brackets": {"src/pack/format/h.c": "#include <io/source.h>\n"},
     "the program includes the library": {"cli/i.c": '#include "base/mem.h"\n'},
     "an example includes the library": {"examples/j.c": '#include "../src/base/mem.h"\n'},
+    "the library includes the simulator": {
+        "src/load/j.c": '#include "sim/e.h"\n', "sim/e.h": "",
+    },
+    "the simulator includes the program": {"sim/j.c": '#include "cli/d.h"\n'},
+    "a circle of includes in the simulator": {
+        "sim/a.c": '#include "sim/b.h"\n', "sim/a.h": "",
+        "sim/b.c": '#include "sim/a.h"\n', "sim/b.h": "",
+    },
     "a system call": {"src/io/k.c": "int f(void) { return close(3); }\n"},
     "memory": {"src/io/l.c": "void *p = malloc(3);\n"},
     "the environment": {"src/io/m.c": 'x = getenv("HOME");\n'},

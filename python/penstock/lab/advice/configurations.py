@@ -29,16 +29,11 @@ class Configuration:
     cpu_ms: float
     image_bytes: float
     bottleneck: str
-    batch: int
     run: str = ""  # of several runs that have this cell
 
     @property
     def name(self) -> str:
         return label(self.cell) + (f" ({self.run})" if self.run else "")
-
-    @property
-    def is_penstock(self) -> bool:
-        return str(self.cell.get("loader", "")).startswith("penstock")
 
     def cores_for(self, rate: float) -> float:
         """Cores that are busy at a rate."""
@@ -79,7 +74,6 @@ def _configuration(lines: list[Line], cell: Cell) -> Configuration | None:
     return Configuration(
         cell, lines[0]["machine"], summary(rates), cpu, stored * 1e6 / images,
         str(_last(turns, "bottleneck", "unknown")),
-        int(lines[0]["parameters"].get("batch", 64)),
     )
 
 

@@ -21,15 +21,9 @@ class Machine:
     cores: int | None = None
     disk: float | None = None  # MB/s
     bandwidth: float | None = None  # MB/s of the network
-    latency: float | None = None  # ms of a request to the object store
-    nodes: int = 1
 
     def is_described(self) -> bool:
         return self != Machine()
-
-    def is_remote(self) -> bool:
-        """Whether it reads from an object store."""
-        return self.latency is not None or self.bandwidth is not None or self.nodes > 1
 
 
 class Limit(NamedTuple):

@@ -9,10 +9,6 @@ from .. import tables
 from ..experiment import results
 from .configurations import Configuration, with_most_threads
 from .limits import Choice, Machine, against, cheapest, limits, scaling, verdict
-from .simulation import WAITING_PERCENT, Simulated, simulate
-
-# At most so many configurations are simulated.
-SIMULATIONS = 6
 
 
 def machine_name(machine: Machine) -> str:
@@ -21,10 +17,6 @@ def machine_name(machine: Machine) -> str:
         parts.append(f"a disk of {machine.disk:g} MB/s")
     if machine.bandwidth is not None:
         parts.append(f"a network of {machine.bandwidth:g} MB/s")
-    if machine.latency is not None:
-        parts.append(f"an object store with {machine.latency:g} ms of latency")
-    if machine.nodes > 1:
-        parts.append(f"{machine.nodes:,} nodes")
     return ", ".join(parts)
 
 
@@ -72,27 +64,10 @@ class Extrapolation:
     ) -> None:
         self.machine, self.rate, self.samples = machine, rate, samples
         self.scaling = scaling(found)
-        found = with_most_threads(found)
-        # Only for penstock there is a model of its requests.
-        self.found = [one for one in found if one.is_penstock or not machine.is_remote()]
-        self.left_out = len(found) - len(self.found)
-        self.simulated: list[tuple[Configuration, Simulated]] = []
+        self.found = with_most_threads(found)
 
     def allowed(self, one: Configuration) -> bool:
         return all(limit.rate >= self.rate for limit in limits(one, self.machine))
-
-    def reached(self) -> list[Configuration]:
-        """Those that reach the rate; with a store, those of which the simulator says so."""
-        enough = [one for one in self.found if self.allowed(one)]
-        if not self.machine.is_remote():
-            return enough
-        by_cost = sorted(enough, key=lambda one: (one.cpu_ms, one.image_bytes))
-        least_bytes = sorted(enough, key=lambda one: (one.image_bytes, one.cpu_ms))
-        order = [one for pair in zip(by_cost, least_bytes) for one in pair]
-        wanted = list({one.name: one for one in order}.values())[:SIMULATIONS]
-        self.simulated = [(one, simulate(one, self.machine, self.rate, self.samples))
-                          for one in wanted]
-        return [one for one, told in self.simulated if told.reaches()]
 
     def _row(self, one: Configuration) -> list[str]:
         allowed = limits(one, self.machine)
@@ -101,26 +76,8 @@ class Extrapolation:
                 f"{one.megabytes_for(self.rate):,.0f}", decides,
                 "yes" if self.allowed(one) else "no"]
 
-    def _simulations(self) -> list[str]:
-        if not self.simulated:
-            return []
-        rows = [[one.name, f"{told.rate:,.0f}", f"{told.waiting_percent:.1f}",
-                 f"{told.first_batch_seconds:.2f}", "yes" if told.reaches() else "no"]
-                for one, told in self.simulated]
-        header = ["simulated", "images/s of a node", "waiting %", "first batch s",
-                  f"waits at most {WAITING_PERCENT:g} %"]
-        return [tables.markdown(header, rows), "Command of the first row: "
-                f"`{self.simulated[0][1].command}`", ""]
-
     def text(self) -> str:
         lines = [f"## Extrapolated: {machine_name(self.machine)}", ""]
-        if self.left_out:
-            lines += [f"Configurations of other loaders are left out ({self.left_out}): there is no"
-                      " model of their requests to a store. Measure them with a simulated store.",
-                      ""]
-        if not self.found:
-            return "\n".join(lines[:-1])
-        reached = self.reached()
         order = sorted(self.found, key=lambda one: (one.cpu_ms, one.image_bytes))
         header = ["configuration", "cores needed", "MB/s needed", "decided by",
                   f"reaches {self.rate:,.0f}/s"]
@@ -128,26 +85,17 @@ class Extrapolation:
         if self.scaling:
             lines += ["Measured scaling, for the assumption that more cores help:", "",
                       *(f"- {text}" for text in self.scaling), ""]
-        lines += self._simulations()
-        choice = cheapest(reached)
+        choice = cheapest([one for one in self.found if self.allowed(one)])
         if choice is not None:
             return "\n".join([*lines, *chosen(choice, self.rate, self.samples)])
         return "\n".join([*lines, self._nothing()])
 
     def _nothing(self) -> str:
-        def lowest(one: Configuration) -> float:
-            allowed = limits(one, self.machine)
-            return allowed[0].rate if allowed else float("inf")
-
-        best = max(self.found, key=lowest)
-        allowed = limits(best, self.machine)
-        if not allowed or allowed[0].rate >= self.rate:
-            return (f"No configuration reaches {self.rate:,.0f} images/s: the simulated nodes wait "
-                    "for the store.")
+        best = max(self.found, key=lambda one: limits(one, self.machine)[0].rate)
+        decides = against(limits(best, self.machine)[0], self.rate)
         return (f"No configuration reaches {self.rate:,.0f} images/s. The closest one, {best.name},"
-                f" is limited by the {against(allowed[0], self.rate)}. It takes "
-                f"{best.cores_for(self.rate):.1f} cores and {best.megabytes_for(self.rate):,.0f} "
-                "MB/s.")
+                f" is limited by the {decides}. It takes {best.cores_for(self.rate):.1f} "
+                f"cores and {best.megabytes_for(self.rate):,.0f} MB/s.")
 
 
 MEASURED = """Measured: images/s, CPU time and stored bytes of every configuration, on the machine
@@ -156,6 +104,4 @@ above. A rate counts as reached when its 95 % interval is above it.
 EXTRAPOLATED = """Extrapolated: all rates of the described machine. They assume that its cores are
 as fast as those measured, that loaders scale to all of them, and that the disk and the network
 reach the bandwidth given. Measure on that machine before you rely on them.
-"""
-SIMULATED = """Simulated: requests, latency and several nodes, by `penstock simulate`.
 """

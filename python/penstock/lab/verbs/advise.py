@@ -15,15 +15,13 @@ from ..errors import LabError
 HELP = """Finds the cheapest configuration that reaches a rate.
 
 It reads reports of 'penstock-lab load'. For the machine of the reports it uses the measured rates.
-With --cores, --disk, --bandwidth, --latency or --nodes it also computes what a machine that you
-describe would reach: its cores divided by the measured CPU time of an image, its disk and network
-divided by the bytes of an image. The lowest of these limits decides. Requests to an object store
-and several nodes are simulated with 'penstock simulate'. The output says what was measured and
-what was extrapolated.
+With --cores, --disk or --bandwidth it also computes what a machine that you describe would reach:
+its cores divided by the measured CPU time of an image, its disk and network divided by the bytes of
+an image. The lowest of these limits decides. The output says what was measured and what was
+extrapolated.
 
   penstock-lab advise lab/load --rate 3000
   penstock-lab advise lab/load --rate 3000 --cores 16 --disk 500
-  penstock-lab advise lab/load --rate 3000 --cores 16 --latency 30 --bandwidth 1250 --nodes 64
   penstock-lab advise lab/load --rate 3000 --where loader=penstock --where side=512
 """
 
@@ -46,14 +44,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     for flag, kind, name, help_text in (
         ("--cores", count, "N", "cores of the described machine"),
         ("--disk", number, "MB/s", "bandwidth of its disk"),
-        ("--latency", number, "MS", "latency of the object store that it reads from"),
         ("--bandwidth", number, "MB/s", "bandwidth of its network"),
     ):
         parser.add_argument(flag, type=kind, metavar=name, help=help_text)
     parser.add_argument("--rate", type=number, required=True, metavar="N",
                         help="images per second that each node needs")
-    parser.add_argument("--nodes", type=count, metavar="N", default=1,
-                        help="nodes that read from the store at the same time (default: 1)")
     parser.add_argument("--samples", type=count, metavar="N", default=1_000_000,
                         help="images of the dataset (default: 1000000)")
     parser.add_argument("--where", action="append", default=[], metavar="AXIS=VALUE",
@@ -71,8 +66,7 @@ def run(options: argparse.Namespace) -> int:
     if len(machines(found)) > 1:
         raise LabError(f"the reports are of several machines: {'; '.join(machines(found))}. "
                        "Pass the reports of one machine")
-    machine = Machine(options.cores, options.disk, options.bandwidth, options.latency,
-                      options.nodes)
+    machine = Machine(options.cores, options.disk, options.bandwidth)
     for warning in configurations.warnings(reports):
         print(f"warning: {warning}.", file=sys.stderr)
     print(text.measured(found, options.rate, options.samples))
@@ -83,6 +77,4 @@ def run(options: argparse.Namespace) -> int:
     print(text.MEASURED, end="")
     if machine.is_described():
         print(text.EXTRAPOLATED, end="")
-    if machine.is_remote():
-        print(text.SIMULATED, end="")
     return 0

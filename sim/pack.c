@@ -15,8 +15,15 @@ enum { SHARD_ENTRY_BYTES = 96 }; /* of a manifest, for each shard */
 /* Of the index of a block of photographs, as 'penstock info' prints it. */
 enum { INDEX_BYTES = 64, INDEX_SAMPLE_BYTES = 224 };
 
-static void from_pack(PenSimPack *p)
+static int from_pack(PenSimPack *p, const PenSimSettings *s, PenError *reterr)
 {
+    if (s->n_samples || s->sample_bytes)
+        return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                         "pack=%s: expected no samples and sample_bytes: a pack has its own",
+                         s->pack);
+    int r = pen_pack_open(s->pack, &p->pack, reterr);
+    if (r < 0)
+        return r;
     const PenManifest *m = pen__pack_manifest(p->pack);
     const PenPackInfo *info = pen_pack_info(p->pack);
     uint64_t shards = info->total_bytes - m->bytes;
@@ -31,19 +38,22 @@ static void from_pack(PenSimPack *p)
     p->sample_bytes = (double)shards / (double)PEN_MAX(m->n_samples, 1u);
     p->index_bytes = info->stats.index_bytes / PEN_MAX(m->n_blocks, 1u);
     p->manifest_bytes = m->bytes;
+    if (!p->n_samples)
+        return pen__fail(reterr, PEN_E_INVALID, WHERE, "%s: expected samples, found none", s->pack);
+    return PEN_OK;
 }
 
 static int from_numbers(PenSimPack *p, const PenSimSettings *s, PenError *reterr)
 {
     uint64_t bytes;
-    if (!s->n_samples || !s->sample_bytes || !s->block_samples || !s->shard_bytes ||
-        s->n_samples > UINT64_C(1) << 48 || s->sample_bytes > UINT64_C(1) << 40 ||
-        pen__mul_over(s->n_samples, s->sample_bytes, &bytes))
+    if (!s->n_samples || !s->sample_bytes)
         return pen__fail(reterr, PEN_E_INVALID, WHERE,
-                         "pack of %" PRIu64 " samples of %" PRIu64 " bytes, %" PRIu32
-                         " in a block: expected at least 1 of each, and no more than 2^48 samples "
-                         "and 2^64 bytes",
-                         s->n_samples, s->sample_bytes, s->block_samples);
+                         "expected a pack, or samples and sample_bytes: pack=NAME.pen, or "
+                         "samples=1e9 sample_bytes=110000");
+    if (pen__mul_over(s->n_samples, s->sample_bytes, &bytes))
+        return pen__fail(reterr, PEN_E_INVALID, WHERE,
+                         "%" PRIu64 " samples of %" PRIu64 " bytes: expected less than 2^64 bytes",
+                         s->n_samples, s->sample_bytes);
     p->n_samples = s->n_samples;
     p->block_samples = s->block_samples;
     p->n_blocks = (s->n_samples - 1) / s->block_samples + 1;
@@ -60,14 +70,13 @@ static int from_numbers(PenSimPack *p, const PenSimSettings *s, PenError *reterr
 
 int pen__sim_pack_init(PenSimPack *p, const PenSimSettings *s, PenError *reterr)
 {
-    *p = (PenSimPack){.pack = s->pack, .prefixes = s->prefixes};
-    if (!s->pack)
-        return from_numbers(p, s, reterr);
-    from_pack(p);
-    if (!p->n_samples)
-        return pen__fail(reterr, PEN_E_INVALID, WHERE, "%s: expected samples, found none",
-                         pen__pack_path(s->pack));
-    return PEN_OK;
+    *p = (PenSimPack){.prefixes = s->prefixes};
+    return s->pack ? from_pack(p, s, reterr) : from_numbers(p, s, reterr);
+}
+
+void pen__sim_pack_fini(PenSimPack *p)
+{
+    pen_pack_close(&p->pack);
 }
 
 uint64_t pen__sim_pack_shard(const PenSimPack *p, uint64_t block)

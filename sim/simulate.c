@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <penstock/simulate.h>
+#include "sim/simulate.h"
 
 #include <inttypes.h>
 
-#include "base/abi.h"
 #include "base/attr.h"
 #include "base/error.h"
 #include "base/machine/ranks.h"
 #include "base/mem.h"
+#include "sim/arguments.h"
 #include "sim/count.h"
 #include "sim/rank.h"
 
@@ -24,78 +24,6 @@ enum { SLOT_EXTRA = 8192, SAMPLE_EXTRA = 16, MIN_SLOTS = 2, FETCHERS = 256 };
 
 enum { IN_FLIGHT = 64 }; /* of a process, see net/retry/policy.c */
 enum { FEW_NODES = 4 };
-enum { MAX_NODES = 1 << 16, MAX_RANKS = 1 << 20, LOOK_EVENTS = 1 << 13 };
-
-static const PenSimSettings DEFAULTS = {
-    .struct_size = sizeof DEFAULTS,
-    .block_samples = 32,
-    .shard_bytes = 512ull << 20,
-    .nodes = 1,
-    .ranks = 8,
-    .batch = 256,
-    .prefetch = 2,
-    .step_ms = 100,
-    .memory_bytes = 2ull << 30,
-    .latency_ms = 100,
-    .latency_p99_ms = 300,
-    .connect_ms = 30,
-    .connection_bytes_per_s = 90000000,
-    .node_bytes_per_s = 12500000000,
-    .prefixes = PEN_SIM_PREFIXES,
-    .prefix_per_s = 5500,
-    .failures = 0.1,
-    .seconds = 60,
-    .effort = 30,
-};
-
-void pen_sim_settings_init_sized(PenSimSettings *settings, size_t bytes)
-{
-    pen__settings_default(settings, bytes, &DEFAULTS, sizeof DEFAULTS);
-}
-
-static int refuse(PenError *reterr, const char *what, double found, const char *expected)
-{
-    return pen__fail(reterr, PEN_E_INVALID, WHERE, "%s: expected %s, found %g", what, expected,
-                     found);
-}
-
-static int check_job(const PenSimSettings *s, PenError *reterr)
-{
-    const double times[] = {s->step_ms, s->decode_ms, s->latency_ms, s->latency_p99_ms,
-                            s->connect_ms};
-    if (s->nodes < 1 || s->nodes > MAX_NODES)
-        return refuse(reterr, "nodes", s->nodes, "1 to 65536");
-    if (s->ranks < 1 || (uint64_t)s->nodes * s->ranks > MAX_RANKS)
-        return refuse(reterr, "ranks", s->ranks, "1 or more, and at most 1048576 on all nodes");
-    if (s->batch < 1 || s->batch > 1u << 20)
-        return refuse(reterr, "batch", s->batch, "1 to 1048576");
-    for (size_t i = 0; i < PEN_LEN(times); i++)
-        if (!(times[i] >= 0 && times[i] <= 3600e3))
-            return refuse(reterr, "milliseconds", times[i], "0 to 3600000");
-    if (!(s->step_ms + s->decode_ms > 0))
-        return refuse(reterr, "time of a step", 0, "more than 0 for computing or decoding");
-    if (s->latency_p99_ms < s->latency_ms)
-        return refuse(reterr, "latency p99", s->latency_p99_ms, "no less than the median");
-    return PEN_OK;
-}
-
-int pen__sim_check(const PenSimSettings *s, PenError *reterr)
-{
-    int r = check_job(s, reterr);
-    if (r < 0)
-        return r;
-    if (!s->prefetch)
-        return refuse(reterr, "prefetch", 0, "at least 1");
-    if (s->prefixes < 1 || s->prefixes > PEN_SIM_PREFIXES)
-        return refuse(reterr, "prefixes", s->prefixes, "1 to 256");
-    if (!(s->failures >= 0 && s->failures <= 1000))
-        return refuse(reterr, "failures", s->failures, "0 to 1000 of a thousand");
-    if (!(s->seconds > 0 && s->seconds <= 1e6) || !(s->effort > 0))
-        return refuse(reterr, "seconds", s->seconds, "more than 0, at most 1000000");
-    if (!(s->spread_s >= 0 && s->spread_s <= 1e6))
-        return refuse(reterr, "seconds over which ranks start", s->spread_s, "0 to 1000000");
-    return PEN_OK;
-}
 
 /* ---- the order, the memory ------------------------------------------------------------------- */
 
@@ -281,37 +209,14 @@ static int build(PenSimJob *job, PenError *reterr)
     return pen__sim_net_limit(job->net, (uint64_t)((double)s->store_bytes_per_s / job->weight));
 }
 
-/* Until the time is over, or about when the last batch of the epoch is delivered. */
-static double expected_seconds(const PenSimJob *job, double seconds)
-{
-    const PenSimSettings *s = job->s;
-    double epoch = (double)job->steps * PEN_MAX(s->step_ms, s->decode_ms) / 1e3 + s->spread_s;
-    return PEN_MIN(seconds, epoch);
-}
-
-static int is_stopped(const PenSimJob *job, double total)
-{
-    const PenSimSettings *s = job->s;
-    double seconds = (double)(pen__sim_net_now(job->net) - job->start_ns) / 1e9;
-    if (s->progress_of)
-        return s->progress_of(s->ctx, seconds, total);
-    return s->progress && s->progress(s->ctx, seconds);
-}
-
 static int go(PenSimJob *job, double seconds, PenError *reterr)
 {
-    double total = expected_seconds(job, seconds);
     uint64_t end = job->start_ns + (uint64_t)(seconds * 1e9);
-    for (uint64_t n = 1; pen__sim_net_step(job->net, end); n++) {
-        if (job->r < 0) {
-            if (reterr)
-                *reterr = job->err;
-            return job->r;
-        }
-        if (n % LOOK_EVENTS == 0 && is_stopped(job, total))
-            return pen__fail(reterr, PEN_E_CANCELLED, WHERE, "the simulation was interrupted");
-    }
-    return PEN_OK;
+    while (job->r == PEN_OK && pen__sim_net_step(job->net, end))
+        ;
+    if (job->r < 0 && reterr)
+        *reterr = job->err;
+    return job->r;
 }
 
 static void tear_down(PenSimJob *job)
@@ -324,6 +229,7 @@ static void tear_down(PenSimJob *job)
     pen__free(job->caches);
     pen__free(job->ranks);
     pen__free(job->links);
+    pen__sim_pack_fini(&job->pack);
 }
 
 static int plan_job(PenSimJob *job, PenSimResult *result, PenError *reterr)
@@ -347,17 +253,13 @@ static int plan_job(PenSimJob *job, PenSimResult *result, PenError *reterr)
     return count(job, result, reterr);
 }
 
-int pen_simulate_sized(const PenSimSettings *settings, PenSimResult *ret, size_t ret_bytes,
-                       PenError *reterr)
+int pen__simulate(const PenSimSettings *settings, PenSimResult *ret, PenError *reterr)
 {
-    PenSimSettings own = DEFAULTS;
-    PenSimJob job = {.s = &own};
+    PenSimJob job = {.s = settings};
     PenSimResult result = {0};
-    int r = pen__settings_copy(&own, sizeof own, settings, "pen_sim_settings_init", reterr);
+    int r = pen__sim_settings_check(settings, reterr);
     if (r == PEN_OK)
-        r = pen__sim_check(&own, reterr);
-    if (r == PEN_OK)
-        r = pen__sim_pack_init(&job.pack, &own, reterr);
+        r = pen__sim_pack_init(&job.pack, settings, reterr);
     if (r == PEN_OK)
         r = plan_job(&job, &result, reterr);
     double seconds = r == PEN_OK ? choose_effort(&job) : 0;
@@ -369,6 +271,6 @@ int pen_simulate_sized(const PenSimSettings *settings, PenSimResult *ret, size_t
         r = pen__sim_result(&job, &result, reterr);
     tear_down(&job);
     if (r == PEN_OK)
-        pen__result_copy(ret, ret_bytes, &result, sizeof result);
+        *ret = result;
     return r;
 }

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "sim/result.h"
+
 #include <stdlib.h>
 
 #include "base/attr.h"

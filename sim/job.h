@@ -33,9 +33,4 @@ typedef struct PenSimJob {
     PenError err;
 } PenSimJob;
 
-int pen__sim_check(const PenSimSettings *s, PenError *reterr); /* are they in their ranges? */
-
-/* result.c: what a simulated job has come to; what was counted is in `ret` already. */
-int pen__sim_result(PenSimJob *job, PenSimResult *ret, PenError *reterr);
-
 #endif

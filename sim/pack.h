@@ -3,7 +3,9 @@
 #ifndef PEN_SIM_PACK_H
 #define PEN_SIM_PACK_H
 
-#include <penstock/simulate.h>
+#include <penstock/pack.h>
+
+#include "sim/settings.h"
 
 enum { PEN_SIM_PREFIXES = 256 };
 
@@ -19,6 +21,7 @@ typedef struct PenSimPack {
 } PenSimPack;
 
 int pen__sim_pack_init(PenSimPack *p, const PenSimSettings *s, PenError *reterr);
+void pen__sim_pack_fini(PenSimPack *p);                                  /* a zeroed one is fine */
 uint64_t pen__sim_pack_block_bytes(const PenSimPack *p, uint64_t block); /* mean of its shard */
 uint64_t pen__sim_pack_shard(const PenSimPack *p, uint64_t block);
 unsigned pen__sim_pack_prefix(const PenSimPack *p, uint64_t shard);
