@@ -68,7 +68,7 @@ def test_arguments_are_the_constants_of_the_result():
     assert (record["ranks"], record["epoch"]) == (2, 1)
     assert record["requests_per_second_and_prefix"]["limit"] == 1000
     assert record["order"]["shuffle_buffer"] == 3072
-    assert 0 < record["order"]["fetched_over_pack_second_epoch"] < 0.1
+    assert record["order"]["fetched_over_pack_second_epoch"] == 0  # the cache has all of it
 
 
 def test_the_same_arguments_give_the_same_numbers():
