@@ -50,7 +50,6 @@ int video_picture(const AVFrame *frame, int64_t time, PenVideoPicture *ret, PenE
                           format ? format->name : "none");
     int n = format->nb_components;
     *ret = (PenVideoPicture){
-        .struct_size = sizeof *ret,
         .width = (uint32_t)frame->width,
         .height = (uint32_t)frame->height,
         .n_planes = (uint32_t)n,

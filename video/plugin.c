@@ -15,8 +15,6 @@
 #include "log.h"
 #include "picture.h"
 
-#define CONFIG_BYTES (offsetof(PenVideoDecoderConfig, extra_bytes) + sizeof(uint64_t))
-#define PACKET_BYTES (offsetof(PenCodedPacket, bytes) + sizeof(uint64_t))
 #define TEXT_OF(tokens) #tokens
 #define TEXT(macro) TEXT_OF(macro)
 
@@ -77,14 +75,13 @@ static void close_decoder(PenVideoDecoder *d)
 
 static int check_config(const PenVideoDecoderConfig *config, PenError *reterr)
 {
-    if (!config || config->struct_size < CONFIG_BYTES || config->width < 1 ||
-        config->width > PEN_VIDEO_SIDE || config->height < 1 || config->height > PEN_VIDEO_SIDE ||
-        config->extra_bytes > MAX_EXTRA || (config->extra_bytes && !config->extra))
+    if (!config || config->width < 1 || config->width > PEN_VIDEO_SIDE || config->height < 1 ||
+        config->height > PEN_VIDEO_SIDE || config->extra_bytes > MAX_EXTRA ||
+        (config->extra_bytes && !config->extra))
         return video_fail(
             reterr, PEN_E_INVALID,
-            "configuration: expected %zu bytes, sides of 1 to %d pixels and at most %d bytes "
-            "of configuration",
-            CONFIG_BYTES, PEN_VIDEO_SIDE, MAX_EXTRA);
+            "configuration: expected sides of 1 to %d pixels and at most %d bytes of configuration",
+            PEN_VIDEO_SIDE, MAX_EXTRA);
     if (config->codec >= sizeof names / sizeof *names || !names[config->codec])
         return video_fail(reterr, PEN_E_UNSUPPORTED, "codec: expected 1 to %zu, found %u",
                           sizeof names / sizeof *names - 1, config->codec);
@@ -182,8 +179,8 @@ static int open_decoder(const PenVideoDecoderConfig *config, PenVideoDecoder **r
 
 static int send_packet(PenVideoDecoder *d, const PenCodedPacket *packet, PenError *reterr)
 {
-    if (packet->struct_size < PACKET_BYTES || !packet->bytes || packet->bytes > MAX_PACKET ||
-        packet->time > max_time || packet->time < -max_time)
+    if (!packet->bytes || packet->bytes > MAX_PACKET || packet->time > max_time ||
+        packet->time < -max_time)
         return video_fail(reterr, PEN_E_INVALID,
                           "packet: expected 1 to %d bytes and a time of at most 2^60", MAX_PACKET);
     bool leading = packet->flags & PEN_VIDEO_LEADING, wanted = packet->flags & PEN_VIDEO_WANTED;
@@ -272,7 +269,6 @@ static void flush(PenVideoDecoder *d)
 }
 
 static const PenVideoPlugin plugin = {
-    .struct_size = sizeof(PenVideoPlugin),
     .abi = PEN_VIDEO_ABI,
     .name = "libavcodec " TEXT(LIBAVCODEC_VERSION),
     .open = open_decoder,

@@ -130,7 +130,7 @@ static void fill(CliReport *report, const CliArgs *args, CliRun *run)
         add_cache(report, run->pack);
     if (cli_reads_objects(args))
         add_requests(report, run->pack);
-    if (run->traced.struct_size)
+    if (run->has_trace)
         add_trace(report, args->values[CLI_OPT_TRACE].text, &run->traced);
     add_stages(report, &run->stages);
 }

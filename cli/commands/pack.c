@@ -421,7 +421,7 @@ static int finalise(Run *run, PenIngestResult *ret, PenError *reterr)
     cli_interrupt_install();
     cli_progress_init(&run->progress);
     run->progress.is_json = run->args->values[CLI_OPT_PROGRESS].number == 1;
-    r = pen_ingest_finalise_at(&settings, ret, reterr);
+    r = pen_ingest_finalise(&settings, ret, reterr);
     cli_progress_fini(&run->progress);
     return r;
 }
@@ -470,9 +470,8 @@ int cli_gc(const CliArgs *args)
         return cli_result_error(args, &error);
     cli_remote_settings(args, &remote);
     const char *work = args->values[CLI_OPT_WORK].text;
-    r = args->values[CLI_OPT_ABANDON].given
-            ? pen_ingest_gc_all(pack, &remote, work, &result, &error)
-            : pen_ingest_gc_at(pack, &remote, work, &result, &error);
+    int abandon = args->values[CLI_OPT_ABANDON].given;
+    r = pen_ingest_gc(pack, &remote, work, abandon, &result, &error);
     if (r < 0)
         return cli_result_error(args, &error);
     cli_report_text(&report, "pack", pack);

@@ -123,6 +123,7 @@ int cli_run_load(CliRun *run, const char *path, PenError *reterr)
     if (!trace)
         return r;
     pen_loader_trace(run->loader, NULL, NULL);
+    run->has_trace = true;
     if (pen_trace_close(&trace, &run->traced, &error) < 0)
         cli_print_message("warning: %s: %s", path, error.message);
     return r;

@@ -3,6 +3,8 @@
 #ifndef PEN_CLI_MEASURE_RUN_H
 #define PEN_CLI_MEASURE_RUN_H
 
+#include <stdbool.h>
+
 #include <penstock/diagnosis.h>
 #include <penstock/trace.h>
 
@@ -23,7 +25,8 @@ typedef struct CliRun {
     double first_batch, held, elapsed, cpu;
     int complete_passes; /* 0 = the time was over in the first one */
     PenLoaderStats since, stats;
-    PenTraceStats traced; /* struct_size 0 = there is no trace */
+    bool has_trace;
+    PenTraceStats traced;
     PenStages stages;
 } CliRun;
 

@@ -14,7 +14,6 @@ extern "C" {
 
 /** What was found in one image, or one frame of a clip. */
 typedef struct PenImageAnalysis {
-    uint32_t struct_size; /**< set by the library */
     uint32_t field, frame;
     uint32_t width, height; /**< as stored, before the orientation is applied */
     uint64_t sample;
@@ -31,8 +30,7 @@ typedef struct PenImageAnalysis {
 } PenImageAnalysis;
 
 typedef struct PenAnalyseSettings {
-    uint32_t struct_size; /**< set by the init function */
-    int32_t threads;      /**< 0 = the cores this process may use, the default */
+    int32_t threads; /**< 0 = the cores this process may use, the default */
     /** Called for every image in the order of the samples, from any thread but one call at a time.
      * A return value other than 0 stops the analysis with PEN_E_CANCELLED. */
     int (*image)(void *ctx, const PenImageAnalysis *image);
@@ -45,28 +43,17 @@ typedef struct PenAnalyseSettings {
 } PenAnalyseSettings;
 
 typedef struct PenAnalyseResult {
-    uint32_t struct_size; /**< set by the library */
-    uint64_t samples;     /**< that were read */
-    uint64_t images;      /**< that were measured */
-    uint64_t problems;    /**< images that are damaged */
+    uint64_t samples;  /**< that were read */
+    uint64_t images;   /**< that were measured */
+    uint64_t problems; /**< images that are damaged */
 } PenAnalyseResult;
 
-PEN_API void pen_analyse_settings_init_sized(PenAnalyseSettings *settings, size_t bytes);
-static inline void pen_analyse_settings_init(PenAnalyseSettings *settings)
-{
-    pen_analyse_settings_init_sized(settings, sizeof *settings);
-}
+PEN_API void pen_analyse_settings_init(PenAnalyseSettings *settings);
 
-PEN_NODISCARD PEN_API int pen_pack_analyse_sized(PenPack *pack, const PenAnalyseSettings *settings,
-                                                 PenAnalyseResult *ret, size_t ret_bytes,
-                                                 PenError *reterr);
 /** Decodes every image of the pack, except masks. A damaged image is no failure: `problem` gets
  * it. */
-PEN_NODISCARD static inline int pen_pack_analyse(PenPack *pack, const PenAnalyseSettings *settings,
-                                                 PenAnalyseResult *ret, PenError *reterr)
-{
-    return pen_pack_analyse_sized(pack, settings, ret, sizeof *ret, reterr);
-}
+PEN_NODISCARD PEN_API int pen_pack_analyse(PenPack *pack, const PenAnalyseSettings *settings,
+                                           PenAnalyseResult *ret, PenError *reterr);
 
 #ifdef __cplusplus
 }

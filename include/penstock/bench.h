@@ -23,37 +23,28 @@ enum {
     PEN_STAGE_READ_COLD = 5,
     /** PEN_STAGE_READ_COLD, or PEN_STAGE_READ of a remote pack, with half of the reading threads */
     PEN_STAGE_READ_HALF = 6,
-    PEN_STAGE_COUNT = 7,
-    PEN_STAGE_SLOTS = 16 /**< length of PenStages.per_second; the rest is for later releases */
+    PEN_STAGE_COUNT = 7
 };
 /** Returns the name of a stage: "read". The text is static. */
 PEN_API const char *pen_stage_name(int stage);
 
 typedef struct PenStages {
-    uint32_t struct_size;               /**< set by the library */
     uint32_t threads;                   /**< threads that ran each stage */
     uint64_t samples;                   /**< distinct samples, which were processed repeatedly */
-    double per_second[PEN_STAGE_SLOTS]; /**< samples per second of all threads; 0 = no work */
+    double per_second[PEN_STAGE_COUNT]; /**< samples per second of all threads; 0 = no work */
     double copy_bytes; /**< bytes per second that all threads together copy in memory */
     double raw_ratio;  /**< bytes to read if the images were stored as pixels; 1 = as many as now */
     double area_ratio; /**< pixels if the images had a shorter side of short_side; 1 = as many */
     uint32_t short_side; /**< a little more than the shorter side of the result; 0 = not known */
-    uint32_t unused;     /**< 0 */
 } PenStages;
 
-PEN_NODISCARD PEN_API int pen_bench_stages_sized(PenPack *pack, const PenLoaderSettings *settings,
-                                                 double seconds, PenStages *ret, size_t ret_bytes,
-                                                 PenError *reterr);
 /** Runs each stage for `seconds` with the threads, order and pipeline of the settings. For stages
  * from memory it uses the first samples of the order, as many as fit into memory_bytes and can be
  * read in `seconds`, at most 1,000. To measure a disk, it drops blocks of a local pack from the
  * page cache: up to 256 MiB, but at least one block. The call blocks; other threads may use the
  * pack meanwhile. */
-PEN_NODISCARD static inline int pen_bench_stages(PenPack *pack, const PenLoaderSettings *settings,
-                                                 double seconds, PenStages *ret, PenError *reterr)
-{
-    return pen_bench_stages_sized(pack, settings, seconds, ret, sizeof *ret, reterr);
-}
+PEN_NODISCARD PEN_API int pen_bench_stages(PenPack *pack, const PenLoaderSettings *settings,
+                                           double seconds, PenStages *ret, PenError *reterr);
 
 /** Returns the instruction set that the kernels use: "avx2". The text is static. */
 PEN_API const char *pen_cpu_tier(void);

@@ -24,7 +24,6 @@ extern "C" {
 #endif
 
 typedef struct PenCacheSettings {
-    uint32_t struct_size;  /**< set by the init function */
     uint32_t wait_ms;      /**< longest wait for a block that another process fetches; 0 = 10,000 */
     const char *directory; /**< a cache or an empty directory; created if it does not exist */
     uint64_t bytes;        /**< limit for all packs in the cache together; 0 = half of the disk */
@@ -36,11 +35,7 @@ typedef struct PenCacheSettings {
     const uint32_t *trusted; /**< ids of the users whose entries are used as well */
 } PenCacheSettings;
 
-PEN_API void pen_cache_settings_init_sized(PenCacheSettings *settings, size_t bytes);
-static inline void pen_cache_settings_init(PenCacheSettings *settings)
-{
-    pen_cache_settings_init_sized(settings, sizeof *settings);
-}
+PEN_API void pen_cache_settings_init(PenCacheSettings *settings);
 
 /** Adds a cache to an open pack. Reads then take blocks from the cache, and store the blocks that
  * were missing there. Call it directly after pen_pack_open, before any other use of the pack. With
@@ -50,7 +45,6 @@ PEN_NODISCARD PEN_API int pen_pack_cache(PenPack *pack, const PenCacheSettings *
 
 /** Counters of one open pack, since it was opened. */
 typedef struct PenCacheStats {
-    uint32_t struct_size;            /**< set by the library */
     uint64_t hits, misses;           /**< blocks */
     uint64_t tail_hits, tail_misses; /**< shard indexes */
     uint64_t bytes_cache;            /**< bytes read from the cache */
@@ -68,54 +62,36 @@ typedef struct PenCacheStats {
         refused; /**< times that an entry was not used: another owner, or others can write it */
 } PenCacheStats;
 
-PEN_API void pen_pack_cache_stats_sized(const PenPack *pack, PenCacheStats *ret, size_t ret_bytes);
 /** Returns the counters of the pack's cache; all are 0 if it has none. Any thread may call it. */
-static inline void pen_pack_cache_stats(const PenPack *pack, PenCacheStats *ret)
-{
-    pen_pack_cache_stats_sized(pack, ret, sizeof *ret);
-}
+PEN_API void pen_pack_cache_stats(const PenPack *pack, PenCacheStats *ret);
 
 /* ---- the directory -------------------------------------------------------------------------- */
 
 /** A pack that has entries in the cache. The library owns the struct. */
 typedef struct PenCachePack {
-    uint32_t struct_size; /**< set by the library */
-    int32_t in_use;       /**< 1 = a process has the pack open with this cache */
-    uint8_t id[16];       /**< of the pack */
+    int32_t in_use; /**< 1 = a process has the pack open with this cache */
+    uint8_t id[16]; /**< of the pack */
     uint64_t entries, bytes;
     uint64_t opened_s; /**< when it was last opened, seconds since 1970; 0 = not known */
     char from[256];    /**< where it was opened from; "" = not known */
 } PenCachePack;
 
 typedef struct PenCacheTotal {
-    uint32_t struct_size; /**< set by the library */
     uint64_t packs, entries, bytes;
     uint64_t removed_entries, removed_bytes; /**< by pen_cache_clear */
     uint64_t disk_bytes, disk_free_bytes;    /**< of the file system */
 } PenCacheTotal;
 
-PEN_NODISCARD PEN_API int pen_cache_inspect_sized(const char *directory,
-                                                  void (*each)(void *ctx, const PenCachePack *pack),
-                                                  void *ctx, PenCacheTotal *ret, size_t ret_bytes,
-                                                  PenError *reterr);
 /** Reports the content of a cache directory. `each`, which may be NULL, is called for every pack
  * from the calling thread, least recently opened first; its argument is valid during that call. */
-PEN_NODISCARD static inline int pen_cache_inspect(const char *directory,
-                                                  void (*each)(void *ctx, const PenCachePack *pack),
-                                                  void *ctx, PenCacheTotal *ret, PenError *reterr)
-{
-    return pen_cache_inspect_sized(directory, each, ctx, ret, sizeof *ret, reterr);
-}
+PEN_NODISCARD PEN_API int pen_cache_inspect(const char *directory,
+                                            void (*each)(void *ctx, const PenCachePack *pack),
+                                            void *ctx, PenCacheTotal *ret, PenError *reterr);
 
-PEN_NODISCARD PEN_API int pen_cache_clear_sized(const char *directory, PenCacheTotal *ret,
-                                                size_t ret_bytes, PenError *reterr);
 /** Removes all packs that are not in use from a cache directory. `ret` describes what is left and
  * what was removed. */
-PEN_NODISCARD static inline int pen_cache_clear(const char *directory, PenCacheTotal *ret,
-                                                PenError *reterr)
-{
-    return pen_cache_clear_sized(directory, ret, sizeof *ret, reterr);
-}
+PEN_NODISCARD PEN_API int pen_cache_clear(const char *directory, PenCacheTotal *ret,
+                                          PenError *reterr);
 
 #ifdef __cplusplus
 }

@@ -17,8 +17,7 @@ extern "C" {
 #endif
 
 typedef struct PenCopySettings {
-    uint32_t struct_size; /**< set by the init function */
-    int32_t threads;      /**< parallel transfers; 0 = 8, or all cores between two directories */
+    int32_t threads; /**< parallel transfers; 0 = 8, or all cores between two directories */
     const char *from, *to;
     const PenRemoteSettings *from_remote, *to_remote; /**< NULL = from the environment */
     const char *work; /**< as in PenIngestSettings; keeps two writers on this machine apart */
@@ -30,28 +29,18 @@ typedef struct PenCopySettings {
 } PenCopySettings;
 
 typedef struct PenCopyResult {
-    uint32_t struct_size; /**< set by the library */
     uint64_t n_samples;
     uint64_t shards, bytes;             /**< copied; bytes include the manifest */
     uint64_t known_shards, known_bytes; /**< skipped because they existed already */
     uint8_t id[16];                     /**< of the pack */
 } PenCopyResult;
 
-PEN_API void pen_copy_settings_init_sized(PenCopySettings *settings, size_t bytes);
-static inline void pen_copy_settings_init(PenCopySettings *settings)
-{
-    pen_copy_settings_init_sized(settings, sizeof *settings);
-}
+PEN_API void pen_copy_settings_init(PenCopySettings *settings);
 
-PEN_NODISCARD PEN_API int pen_copy_sized(const PenCopySettings *settings, PenCopyResult *ret,
-                                         size_t ret_bytes, PenError *reterr);
 /** Copies and blocks until the copy is complete. Fails with PEN_E_EXISTS if a different pack is at
  * the new place. Threads may run copies to different places at the same time. */
-PEN_NODISCARD static inline int pen_copy(const PenCopySettings *settings, PenCopyResult *ret,
-                                         PenError *reterr)
-{
-    return pen_copy_sized(settings, ret, sizeof *ret, reterr);
-}
+PEN_NODISCARD PEN_API int pen_copy(const PenCopySettings *settings, PenCopyResult *ret,
+                                   PenError *reterr);
 
 #ifdef __cplusplus
 }

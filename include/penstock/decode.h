@@ -46,7 +46,6 @@ enum {
 enum { PEN_DECODE_SIDE = 16384 }; /**< largest width and height to resize to */
 
 typedef struct PenDecodeSettings {
-    uint32_t struct_size;   /**< set by the init function */
     int32_t mode;           /**< PEN_DECODE_*; default PEN_DECODE_RGB */
     int32_t filter;         /**< PEN_FILTER_*; default PEN_FILTER_BILINEAR */
     uint32_t width, height; /**< of the result; both 0 = the size of the box, the default */
@@ -68,15 +67,9 @@ typedef struct PenDecodeItem {
     PenError *error;  /**< of pen_decode_batch: receives the error of this image alone, or NULL */
     int32_t status;   /**< set by pen_decode_batch: PEN_OK, or why the image was not decoded */
     uint32_t size[2]; /**< set by the library: height and width of the result */
-    uint32_t reserved32;  /**< 0; for later releases */
-    uint64_t reserved[2]; /**< 0; for later releases */
 } PenDecodeItem;
 
-PEN_API void pen_decode_settings_init_sized(PenDecodeSettings *settings, size_t bytes);
-static inline void pen_decode_settings_init(PenDecodeSettings *settings)
-{
-    pen_decode_settings_init_sized(settings, sizeof *settings);
-}
+PEN_API void pen_decode_settings_init(PenDecodeSettings *settings);
 
 /** Decodes a file. With `pixels` NULL the call only reads the header and sets `size`. Fails with
  * PEN_E_DECODE if the file is damaged or is not an image, with PEN_E_UNSUPPORTED if it is of a kind

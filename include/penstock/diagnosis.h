@@ -15,7 +15,6 @@ extern "C" {
 
 /** What is known about a run besides its counters. 0 = not known, for each member. */
 typedef struct PenRunFacts {
-    uint32_t struct_size;        /**< set by the init function */
     uint32_t cores;              /**< for all loading processes of this machine */
     const PenLoaderStats *since; /**< if not NULL, only what was counted after these counts */
     const PenStages *stages;     /**< measured rates of the stages; may be NULL */
@@ -27,14 +26,9 @@ typedef struct PenRunFacts {
     int32_t is_remote;           /**< 1 = the pack is read from an object store */
     int32_t has_cache;           /**< 1 = the pack has a cache */
     int32_t is_preloaded;        /**< 1 = the pack is in memory: pen_pack_preload */
-    uint32_t unused;             /**< 0 */
 } PenRunFacts;
 
-PEN_API void pen_run_facts_init_sized(PenRunFacts *facts, size_t bytes);
-static inline void pen_run_facts_init(PenRunFacts *facts)
-{
-    pen_run_facts_init_sized(facts, sizeof *facts);
-}
+PEN_API void pen_run_facts_init(PenRunFacts *facts);
 
 /** Fills in what the loader knows about its pack and this machine: cores, pack_bytes, memory_bytes,
  * is_remote, has_cache, is_preloaded; and the throttles of the pack since it was opened. */
@@ -61,10 +55,8 @@ typedef struct PenAdvice {
 enum { PEN_DIAGNOSIS_STAGES = 16, PEN_DIAGNOSIS_ADVICES = 16 };
 
 typedef struct PenDiagnosis {
-    uint32_t struct_size;   /**< set by the library */
     uint32_t n_stages;      /**< of `stages` */
     uint32_t n_advices;     /**< of `advices` */
-    uint32_t unused;        /**< 0 */
     const char *bottleneck; /**< "decode", as docs/reference/counters.md lists them; static */
     const char *second;     /**< if it is not clear: the other candidate; otherwise NULL */
     double per_second;      /**< samples per second of the run */
@@ -73,14 +65,9 @@ typedef struct PenDiagnosis {
     PenAdvice advices[PEN_DIAGNOSIS_ADVICES]; /**< the largest gain first */
 } PenDiagnosis;
 
-PEN_NODISCARD PEN_API int pen_diagnose_sized(const PenLoaderStats *stats, const PenRunFacts *facts,
-                                             PenDiagnosis *ret, size_t ret_bytes, PenError *reterr);
 /** Decides what the bottleneck of a run is. `facts` may be NULL. It measures nothing. */
-PEN_NODISCARD static inline int pen_diagnose(const PenLoaderStats *stats, const PenRunFacts *facts,
-                                             PenDiagnosis *ret, PenError *reterr)
-{
-    return pen_diagnose_sized(stats, facts, ret, sizeof *ret, reterr);
-}
+PEN_NODISCARD PEN_API int pen_diagnose(const PenLoaderStats *stats, const PenRunFacts *facts,
+                                       PenDiagnosis *ret, PenError *reterr);
 
 /** Writes the diagnosis for people, in lines of at most 80 columns, as snprintf does: returns the
  * bytes of the complete text, without its end. */

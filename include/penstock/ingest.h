@@ -68,7 +68,6 @@ typedef enum PenInputKind {
 
 /** Progress of a run. The library owns the struct. */
 typedef struct PenIngestProgress {
-    uint32_t struct_size; /**< set by the library */
     /** "wait"; of a plan "list", "check", "sort", "plan" (it is written), "hash", "upload"; then
      * "pack", or of finalise "check" and "join"; "publish" */
     const char *stage;
@@ -78,7 +77,6 @@ typedef struct PenIngestProgress {
 } PenIngestProgress;
 
 typedef struct PenIngestSettings {
-    uint32_t struct_size; /**< set by the init function */
     uint32_t n_sources;
     /** A folder, an s3:// prefix of images, .csv or .tsv lists, .tar files (both also as s3://,
      * https:// and http:// URLs) or patterns such as a-{000..017}.tar, or a folder of .gulp and
@@ -183,14 +181,13 @@ typedef struct PenNoIndex {
 } PenNoIndex;
 
 typedef struct PenIngestResult {
-    uint32_t struct_size; /**< set by the library */
-    int32_t published;    /**< 1 = the pack is visible; 0 for a task or a plan */
-    uint8_t id[16];       /**< of the pack, when published */
-    uint64_t n_samples;   /**< in the pack, or written by the task */
-    uint64_t n_added;     /**< by this run and the interrupted runs that it resumed */
-    uint64_t n_known;     /**< append: inputs skipped because the pack has their keys */
-    uint64_t n_resumed;   /**< of n_added, finished by an interrupted run */
-    uint64_t n_bad;       /**< broken inputs that were left out */
+    int32_t published;  /**< 1 = the pack is visible; 0 for a task or a plan */
+    uint8_t id[16];     /**< of the pack, when published */
+    uint64_t n_samples; /**< in the pack, or written by the task */
+    uint64_t n_added;   /**< by this run and the interrupted runs that it resumed */
+    uint64_t n_known;   /**< append: inputs skipped because the pack has their keys */
+    uint64_t n_resumed; /**< of n_added, finished by an interrupted run */
+    uint64_t n_bad;     /**< broken inputs that were left out */
     uint64_t n_shards, block_samples;
     uint64_t source_disk_bytes; /**< disk space of the sources that this run read */
     uint64_t pack_bytes, pack_disk_bytes;
@@ -203,7 +200,7 @@ typedef struct PenIngestResult {
     /** JPEGs that this run kept without an entry index because they cannot have one. */
     PenNoIndex no_index[PEN_NO_INDEX_REASONS];
     /** finalise: the pack is published, and this is why what the tasks left could not be removed;
-     * pen_ingest_gc_all removes it. "" = it was removed. */
+     * pen_ingest_gc with `abandon` removes it. "" = it was removed. */
     char not_removed[256];
     /** Files in folders or prefixes that were left out: by their names they are neither images nor
      * videos, or they are hidden or excluded. Those in hidden and excluded folders do not count.
@@ -211,93 +208,39 @@ typedef struct PenIngestResult {
     uint64_t n_ignored;
 } PenIngestResult;
 
-PEN_API void pen_ingest_settings_init_sized(PenIngestSettings *settings, size_t bytes);
-static inline void pen_ingest_settings_init(PenIngestSettings *settings)
-{
-    pen_ingest_settings_init_sized(settings, sizeof *settings);
-}
+PEN_API void pen_ingest_settings_init(PenIngestSettings *settings);
 
-PEN_NODISCARD PEN_API int pen_ingest_plan_sized(const PenIngestSettings *settings,
-                                                PenIngestResult *ret, size_t ret_bytes,
-                                                PenError *reterr);
 /** Writes only the plan, which tasks share: in the directory or at the s3:// URL `out`. Fails with
  * PEN_E_EXISTS if a pack exists and `append` is not set. */
-PEN_NODISCARD static inline int pen_ingest_plan(const PenIngestSettings *settings,
-                                                PenIngestResult *ret, PenError *reterr)
-{
-    return pen_ingest_plan_sized(settings, ret, sizeof *ret, reterr);
-}
+PEN_NODISCARD PEN_API int pen_ingest_plan(const PenIngestSettings *settings, PenIngestResult *ret,
+                                          PenError *reterr);
 
-PEN_NODISCARD PEN_API int pen_ingest_run_sized(const PenIngestSettings *settings,
-                                               PenIngestResult *ret, size_t ret_bytes,
-                                               PenError *reterr);
 /** Packs, and writes the plan if none exists. With n_tasks > 0 it writes the part of its task and
  * does not publish. If the pack is already published, a task has nothing to do: `published` is 1
  * and the result describes the pack. */
-PEN_NODISCARD static inline int pen_ingest_run(const PenIngestSettings *settings,
-                                               PenIngestResult *ret, PenError *reterr)
-{
-    return pen_ingest_run_sized(settings, ret, sizeof *ret, reterr);
-}
+PEN_NODISCARD PEN_API int pen_ingest_run(const PenIngestSettings *settings, PenIngestResult *ret,
+                                         PenError *reterr);
 
-PEN_NODISCARD PEN_API int pen_ingest_finalise_sized(const char *out, PenIngestResult *ret,
-                                                    size_t ret_bytes, PenError *reterr);
-/** Joins the parts that all tasks wrote in directory `out`, and publishes the pack. The defaults
- * are those of pen_ingest_finalise_at. */
-PEN_NODISCARD static inline int pen_ingest_finalise(const char *out, PenIngestResult *ret,
-                                                    PenError *reterr)
-{
-    return pen_ingest_finalise_sized(out, ret, sizeof *ret, reterr);
-}
-
-PEN_NODISCARD PEN_API int pen_ingest_finalise_at_sized(const PenIngestSettings *settings,
-                                                       PenIngestResult *ret, size_t ret_bytes,
-                                                       PenError *reterr);
-/** The same for settings->out, a directory or an s3:// URL, with the settings `remote`, `work`,
- * `wait_seconds`, `progress` and `ctx`. `n_tasks` is the number of tasks: needed for writers with
- * PEN_TASKS_OPEN (writer.h), otherwise 0 or the number that the tasks were started with. All other
- * settings are ignored. */
-PEN_NODISCARD static inline int pen_ingest_finalise_at(const PenIngestSettings *settings,
-                                                       PenIngestResult *ret, PenError *reterr)
-{
-    return pen_ingest_finalise_at_sized(settings, ret, sizeof *ret, reterr);
-}
+/** Joins the parts that all tasks wrote at settings->out, a directory or an s3:// URL, and
+ * publishes the pack. It uses the settings `remote`, `work`, `wait_seconds`, `progress` and `ctx`.
+ * `n_tasks` is the number of tasks: needed for writers with PEN_TASKS_OPEN (writer.h), otherwise 0
+ * or the number that the tasks were started with. All other settings are ignored. */
+PEN_NODISCARD PEN_API int pen_ingest_finalise(const PenIngestSettings *settings,
+                                              PenIngestResult *ret, PenError *reterr);
 
 typedef struct PenGcResult {
-    uint32_t struct_size;  /**< set by the library */
     uint64_t files, bytes; /**< removed */
     uint64_t uploads;      /**< unfinished multipart uploads that were aborted */
 } PenGcResult;
 
-PEN_NODISCARD PEN_API int pen_ingest_gc_at_sized(const char *out, const PenRemoteSettings *remote,
-                                                 const char *work, PenGcResult *ret,
-                                                 size_t ret_bytes, PenError *reterr);
 /** Removes from the place of a pack what its manifest does not name: the state of interrupted runs,
  * old shards and, in an object store, unfinished uploads. It removes only what penstock created.
- * `remote` and `work` are as in PenIngestSettings. Fails with PEN_E_BUSY if tasks share a plan
- * there. */
-PEN_NODISCARD static inline int pen_ingest_gc_at(const char *out, const PenRemoteSettings *remote,
-                                                 const char *work, PenGcResult *ret,
-                                                 PenError *reterr)
-{
-    return pen_ingest_gc_at_sized(out, remote, work, ret, sizeof *ret, reterr);
-}
-PEN_NODISCARD PEN_API int pen_ingest_gc_all_sized(const char *out, const PenRemoteSettings *remote,
-                                                  const char *work, PenGcResult *ret,
-                                                  size_t ret_bytes, PenError *reterr);
-/** The same, and also removes the plan that tasks share, and all that these tasks have written.
+ * `remote` and `work` are as in PenIngestSettings. With `abandon` 0 it fails with PEN_E_BUSY if
+ * tasks share a plan there. With 1 it removes this plan too, and all that these tasks have written.
  * Tasks that run fail; in a directory this is PEN_E_BUSY until they have ended. */
-PEN_NODISCARD static inline int pen_ingest_gc_all(const char *out, const PenRemoteSettings *remote,
-                                                  const char *work, PenGcResult *ret,
-                                                  PenError *reterr)
-{
-    return pen_ingest_gc_all_sized(out, remote, work, ret, sizeof *ret, reterr);
-}
-/** pen_ingest_gc_at with the defaults for `remote` and `work`. */
-PEN_NODISCARD static inline int pen_ingest_gc(const char *out, PenGcResult *ret, PenError *reterr)
-{
-    return pen_ingest_gc_at_sized(out, NULL, NULL, ret, sizeof *ret, reterr);
-}
+PEN_NODISCARD PEN_API int pen_ingest_gc(const char *out, const PenRemoteSettings *remote,
+                                        const char *work, int abandon, PenGcResult *ret,
+                                        PenError *reterr);
 
 /** Returns 1 if the programs ffmpeg and ffprobe, which videos need, are in PATH, and 0 otherwise.
  */

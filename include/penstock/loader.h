@@ -73,8 +73,7 @@ enum {
  * field, NAME_sizes. Image i is dense and begins at element offsets[i] of `data`, which is a
  * multiple of 64 bytes. What lies between two images is undefined. */
 typedef struct PenList {
-    int32_t kind; /**< PEN_LIST_*; for PEN_LIST_NONE all other members are 0 */
-    uint32_t reserved;
+    int32_t kind;            /**< PEN_LIST_*; for PEN_LIST_NONE all other members are 0 */
     const int64_t *offsets;  /**< n_samples + 1; the first one is 0 */
     const uint8_t *validity; /**< bit i % 8 of byte i / 8 is 0: the sample lacks the value */
 } PenList;
@@ -82,8 +81,7 @@ typedef struct PenList {
 /** A batch in the memory of the loader. It is valid until its last reference is released with
  * pen_batch_unref; the loader then fills the memory again. */
 typedef struct PenBatch {
-    uint32_t struct_size; /**< set by the library */
-    uint32_t n_samples;   /**< the batch size; fewer, or 0, in a short last batch */
+    uint32_t n_samples; /**< the batch size; fewer, or 0, in a short last batch */
     uint64_t epoch;
     uint64_t position; /**< of its first sample in the order of the epoch, over all ranks */
     uint32_t n_valid;  /**< n_samples without those that only pad the last batch */
@@ -102,7 +100,6 @@ typedef struct PenBatch {
     /** Number of the bucket that all its samples are in, or of the length of its step; 0 without
      * buckets and lengths. */
     uint32_t bucket;
-    uint32_t unused;
 } PenBatch;
 
 /** The size that images of a bucket are made to. */
@@ -132,8 +129,7 @@ enum { PEN_LAST_AUTO = 0, PEN_LAST_SHORT = 1, PEN_LAST_PAD = 2, PEN_LAST_DROP = 
 enum { PEN_BAD_RAISE = 0, PEN_BAD_SUBSTITUTE = 1 };
 
 typedef struct PenLoaderSettings {
-    uint32_t struct_size; /**< set by the init function */
-    uint32_t batch_size;  /**< samples per batch of this rank; default 256 */
+    uint32_t batch_size; /**< samples per batch of this rank; default 256 */
     /** See ops.h. NULL, the default: the first image field, or if there is none the first clip
      * field, with the field "label"; if there is neither, all numeric fields. Images are as they
      * are stored: a list, if their sizes differ. The size of each is read when the loader opens. */
@@ -197,11 +193,7 @@ typedef struct PenLoaderSettings {
     uint64_t n_frames;
 } PenLoaderSettings;
 
-PEN_API void pen_loader_settings_init_sized(PenLoaderSettings *settings, size_t bytes);
-static inline void pen_loader_settings_init(PenLoaderSettings *settings)
-{
-    pen_loader_settings_init_sized(settings, sizeof *settings);
-}
+PEN_API void pen_loader_settings_init(PenLoaderSettings *settings);
 
 /** Checks the settings and prepares a loader. It reads no shard, except the sizes of images for
  * buckets and where there is no pipeline. The loader holds its own reference to the pack, so the
@@ -287,15 +279,13 @@ enum {
     PEN_LOAD_STAGE_DECODE = 3,   /**< decode images */
     PEN_LOAD_STAGE_RESAMPLE = 4, /**< resize, and all operations on decoded pixels */
     PEN_LOAD_STAGE_STORE = 5,    /**< convert pixels and store them in the batch */
-    PEN_LOAD_STAGE_COUNT = 6,
-    PEN_LOAD_STAGE_SLOTS = 16 /**< length of stage_ns; the rest is for later releases */
+    PEN_LOAD_STAGE_COUNT = 6
 };
 
 #define PEN_WAIT_BUCKETS 28
 
 /** Counters of a loader: of an epoch, or since it was opened. */
 typedef struct PenLoaderStats {
-    uint32_t struct_size; /**< set by the library */
     uint32_t threads, io_threads;
     uint32_t node_ranks; /**< processes that share the cores of this machine */
     uint32_t slots, slots_ready, slots_leased; /**< of the ring: all, filled, held by the caller */
@@ -316,7 +306,7 @@ typedef struct PenLoaderStats {
     uint32_t io_threads_wanted; /**< io_threads that there would be with more memory */
     /** The time of all threads in each stage. How it divides between read and verify, and between
      * decode, resample and store, is measured on one sample in 31. */
-    uint64_t stage_ns[PEN_LOAD_STAGE_SLOTS];
+    uint64_t stage_ns[PEN_LOAD_STAGE_COUNT];
     /** The time that threads waited: for blocks to fetch, samples to read, samples to decode; and
      * that readers waited for memory. */
     uint64_t ns_fetch_idle, ns_read_idle, ns_decode_idle, ns_memory_wait;
@@ -329,7 +319,6 @@ typedef struct PenLoaderStats {
     uint64_t order_hash;
     /** What one request for a remote pack has: a PEN_FETCH_*. */
     uint32_t fetch_unit;
-    uint32_t unused;
     /** The memory_bytes with which entire blocks would be requested; 0 = they are, or the pack is
      * not remote. */
     uint64_t memory_wanted_bytes;
@@ -344,20 +333,11 @@ enum {
     PEN_FETCH_SAMPLES = 3, /**< single samples */
 };
 
-PEN_API void pen_loader_stats_sized(const PenLoader *loader, PenLoaderStats *ret, size_t ret_bytes);
 /** Returns the counters of a loader since it was opened; all are 0 in a forked child. */
-static inline void pen_loader_stats(const PenLoader *loader, PenLoaderStats *ret)
-{
-    pen_loader_stats_sized(loader, ret, sizeof *ret);
-}
+PEN_API void pen_loader_stats(const PenLoader *loader, PenLoaderStats *ret);
 
-PEN_API void pen_loader_epoch_stats_sized(const PenLoader *loader, PenLoaderStats *ret,
-                                          size_t ret_bytes);
 /** Returns the counters since the last pass was begun. Slots and memory are those of now. */
-static inline void pen_loader_epoch_stats(const PenLoader *loader, PenLoaderStats *ret)
-{
-    pen_loader_epoch_stats_sized(loader, ret, sizeof *ret);
-}
+PEN_API void pen_loader_epoch_stats(const PenLoader *loader, PenLoaderStats *ret);
 
 /** The counters by number, for programs that print all of them. Returns the name of a counter:
  * "wait_seconds", as docs/reference/counters.md lists them; NULL after the last one. */
@@ -374,20 +354,14 @@ PEN_API const char *pen_loader_bottleneck(const PenLoaderStats *stats);
 
 /** A sample that could not be loaded, and the one that replaced it. */
 typedef struct PenBadSample {
-    uint32_t struct_size;            /**< set by the library */
     int32_t status;                  /**< why the sample could not be loaded, a PenStatus */
     uint64_t epoch, sample, instead; /**< `instead`: the sample that replaced it */
     char message[200];
 } PenBadSample;
 
-PEN_NODISCARD PEN_API int pen_loader_bad_sample_sized(const PenLoader *loader, uint64_t i,
-                                                      PenBadSample *ret, size_t ret_bytes);
 /** Returns the i-th substituted sample; PEN_END after the last. The first 1,000 are kept. */
-PEN_NODISCARD static inline int pen_loader_bad_sample(const PenLoader *loader, uint64_t i,
-                                                      PenBadSample *ret)
-{
-    return pen_loader_bad_sample_sized(loader, i, ret, sizeof *ret);
-}
+PEN_NODISCARD PEN_API int pen_loader_bad_sample(const PenLoader *loader, uint64_t i,
+                                                PenBadSample *ret);
 
 #ifdef __cplusplus
 }

@@ -26,7 +26,6 @@ enum { PEN_MIX_STOP_FIRST = 0, PEN_MIX_STOP_ALL = 1, PEN_MIX_STOP_STEPS = 2 };
 enum { PEN_MIX_IN_SAMPLES = 0, PEN_MIX_IN_STEPS = 1, PEN_MIX_IN_EPOCHS = 2 };
 
 typedef struct PenMixSettings {
-    uint32_t struct_size;  /**< set by the init function */
     uint32_t n_sources;    /**< 1 to 1,024 */
     PenPack *const *packs; /**< of the sources; a pack may occur several times */
     /** One number of 0 or more for each source; if there are several stages, for each source of the
@@ -37,19 +36,14 @@ typedef struct PenMixSettings {
     /** The beginning of each stage: the first is 0, and they rise. NULL if there is one stage. The
      * length of an epoch is that of epoch 0, in all epochs. */
     const uint64_t *starts;
-    int32_t unit;      /**< of the starts: PEN_MIX_IN_*; default PEN_MIX_IN_SAMPLES */
-    uint32_t reserved; /**< 0 */
-    uint64_t steps;    /**< for PEN_MIX_STOP_STEPS */
+    int32_t unit;   /**< of the starts: PEN_MIX_IN_*; default PEN_MIX_IN_SAMPLES */
+    uint64_t steps; /**< for PEN_MIX_STOP_STEPS */
     /** Name of the field with the number of each sample's source: i64, the last field of a batch;
      * default "source". */
     const char *field;
 } PenMixSettings;
 
-PEN_API void pen_mix_settings_init_sized(PenMixSettings *settings, size_t bytes);
-static inline void pen_mix_settings_init(PenMixSettings *settings)
-{
-    pen_mix_settings_init_sized(settings, sizeof *settings);
-}
+PEN_API void pen_mix_settings_init(PenMixSettings *settings);
 
 /** Like pen_loader_open, for several packs. The pipeline applies to the samples of all sources:
  * the fields that it uses must have the same types in all packs. The settings have no subset and no

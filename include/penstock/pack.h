@@ -102,12 +102,10 @@ typedef struct PenPackStats {
     uint64_t missing[PEN_FIELD_COUNT];
     uint64_t videos;       /**< clips that are stored as videos */
     uint64_t video_frames; /**< frames of those */
-    uint64_t reserved[14]; /**< 0; for later releases */
 } PenPackStats;
 
 /** Describes a pack. The library owns the struct. */
 typedef struct PenPackInfo {
-    uint32_t struct_size; /**< set by the library */
     uint32_t format_version;
     uint64_t n_samples, n_blocks, n_shards;
     uint64_t block_samples; /**< samples per block */
@@ -135,13 +133,11 @@ PEN_NODISCARD PEN_API int pen_pack_open_at(const char *where, const PenRemoteSet
  * to the directory or prefix that holds the pack, or absolute, or the URL of an object. Files below
  * that directory are always found; others only below the directories and URLs named here. */
 typedef struct PenFileSettings {
-    uint32_t struct_size; /**< set by the init function */
-    uint32_t n_roots;     /**< number of roots */
+    uint32_t n_roots; /**< number of roots */
     /** Directories below which absolute paths may lie, and s3://, https:// or http:// URLs below
      * which objects may lie. */
     const char *const *roots;
     uint32_t n_moved; /**< number of moved directories */
-    uint32_t unused;  /**< 0; for later releases */
     /** Directories and URLs that have moved since the pack was made: a path that begins with
      * `moved_from[i]` is read below `moved_to[i]` instead. The first one that fits is taken. */
     const char *const *moved_from;
@@ -150,11 +146,7 @@ typedef struct PenFileSettings {
     const PenRemoteSettings *remote;
 } PenFileSettings;
 
-PEN_API void pen_file_settings_init_sized(PenFileSettings *settings, size_t bytes);
-static inline void pen_file_settings_init(PenFileSettings *settings)
-{
-    pen_file_settings_init_sized(settings, sizeof *settings);
-}
+PEN_API void pen_file_settings_init(PenFileSettings *settings);
 /** Says where the files of an in-place pack are. Call it directly after pen_pack_open, before any
  * other use of the pack. It has no effect on a pack that holds its samples itself. */
 PEN_NODISCARD PEN_API int pen_pack_files(PenPack *pack, const PenFileSettings *settings,
@@ -165,13 +157,8 @@ PEN_API void pen_pack_close(PenPack **pack);
 /** Returns a description of the pack, which is valid until the pack is closed. */
 PEN_API const PenPackInfo *pen_pack_info(const PenPack *pack);
 
-PEN_API void pen_pack_remote_stats_sized(const PenPack *pack, PenRemoteStats *ret,
-                                         size_t ret_bytes);
 /** Returns the request counters of a remote pack; all are 0 for a local one. */
-static inline void pen_pack_remote_stats(const PenPack *pack, PenRemoteStats *ret)
-{
-    pen_pack_remote_stats_sized(pack, ret, sizeof *ret);
-}
+PEN_API void pen_pack_remote_stats(const PenPack *pack, PenRemoteStats *ret);
 
 /** Finds the number of the field with this name; PEN_E_NOT_FOUND if there is none. */
 PEN_NODISCARD PEN_API int pen_pack_field(const PenPack *pack, const char *name, uint32_t *ret_field,
@@ -205,11 +192,9 @@ typedef struct PenImage {
     uint8_t how;            /**< PEN_HOW_* */
     uint8_t orientation;    /**< EXIF orientation, 1 to 8 */
     uint8_t channels;
-    uint32_t reserved32;   /**< 0; for later releases */
     uint64_t bytes;        /**< as stored */
     uint64_t source_bytes; /**< of the file it was made from */
     int64_t timestamp_ns;  /**< of a frame of a clip */
-    uint64_t reserved[3];  /**< 0; for later releases */
 } PenImage;
 
 /** Describes an image or a frame of a clip; reads no pixels. For an image, `frame` is 0. */
@@ -247,7 +232,6 @@ typedef struct PenClipVideo {
     uint8_t depth;         /**< bits per component */
     uint64_t bytes;        /**< as stored */
     uint64_t source_bytes; /**< of the file it was made from */
-    uint64_t reserved[4];  /**< 0; for later releases */
 } PenClipVideo;
 
 /** Describes a clip that is stored as a video. Returns 1, or 0 if the clip is not stored as one. */
@@ -320,9 +304,8 @@ PEN_NODISCARD PEN_API int pen_pack_column(PenPack *pack, const PenColumnRange *w
 /* ---- verify --------------------------------------------------------------------------------- */
 
 typedef struct PenVerifySettings {
-    uint32_t struct_size; /**< set by the init function */
-    int32_t decode;       /**< 1 = decode every image too; default 0 */
-    int32_t threads;      /**< 0 = the cores this process may use, the default */
+    int32_t decode;  /**< 1 = decode every image too; default 0 */
+    int32_t threads; /**< 0 = the cores this process may use, the default */
     /** Called for every problem, from any thread but one call at a time; the check continues. May
      * be NULL. */
     void (*problem)(void *ctx, const PenError *error);
@@ -333,7 +316,6 @@ typedef struct PenVerifySettings {
 } PenVerifySettings;
 
 typedef struct PenVerifyResult {
-    uint32_t struct_size;                     /**< set by the library */
     uint64_t shards, blocks, samples, images; /**< checked */
     uint64_t bytes;                           /**< read and checked */
     uint64_t problems;
@@ -342,24 +324,14 @@ typedef struct PenVerifyResult {
     uint64_t modified_files;
 } PenVerifyResult;
 
-PEN_API void pen_verify_settings_init_sized(PenVerifySettings *settings, size_t bytes);
-static inline void pen_verify_settings_init(PenVerifySettings *settings)
-{
-    pen_verify_settings_init_sized(settings, sizeof *settings);
-}
+PEN_API void pen_verify_settings_init(PenVerifySettings *settings);
 
-PEN_NODISCARD PEN_API int pen_pack_verify_sized(PenPack *pack, const PenVerifySettings *settings,
-                                                PenVerifyResult *ret, size_t ret_bytes,
-                                                PenError *reterr);
 /** Checks every byte of the pack. Returns PEN_OK if no problem was found, and PEN_E_CORRUPT with
  * the first problem in reterr otherwise; `ret` is filled in both cases, and with what was checked
  * so far when the call is cancelled or fails. Invalid settings fail with PEN_E_INVALID before
  * anything is read. */
-PEN_NODISCARD static inline int pen_pack_verify(PenPack *pack, const PenVerifySettings *settings,
-                                                PenVerifyResult *ret, PenError *reterr)
-{
-    return pen_pack_verify_sized(pack, settings, ret, sizeof *ret, reterr);
-}
+PEN_NODISCARD PEN_API int pen_pack_verify(PenPack *pack, const PenVerifySettings *settings,
+                                          PenVerifyResult *ret, PenError *reterr);
 
 #ifdef __cplusplus
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file
- * The C API of penstock. The guide is docs/how-to/c.md; docs/reference/c-abi.md describes which
- * changes a later release may make.
+ * The C API of penstock. The guide is docs/how-to/c.md.
  *
  * Rules of all calls:
  *
@@ -11,10 +10,6 @@
  * Settings. Initialize a settings struct with its init function, then change members. The library
  * copies the struct, but not the strings and arrays that it points to: keep them until the call
  * returns. NULL instead of a settings struct selects the defaults.
- *
- * Structs that may grow start with struct_size. The init function sets it in settings; the library
- * sets it in results. The inline functions in these headers pass sizeof to the exported functions
- * whose names end in _sized. Bindings for other languages call the _sized functions.
  *
  * Ownership. A function named ..._open returns a handle that the caller closes with ..._close.
  * Close functions accept NULL and set the handle to NULL. Pointers in a result belong to the

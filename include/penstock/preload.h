@@ -17,8 +17,7 @@ extern "C" {
 #endif
 
 typedef struct PenPreloadSettings {
-    uint32_t struct_size; /**< set by the init function */
-    int32_t threads;      /**< threads that read; 0 = chosen by the library, the default */
+    int32_t threads; /**< threads that read; 0 = chosen by the library, the default */
     /** Called every now and then from the calling thread with the bytes in memory; a return value
      * other than 0 stops the call with PEN_E_CANCELLED. May be NULL. */
     int (*progress)(void *ctx, uint64_t done_bytes, uint64_t total_bytes);
@@ -26,22 +25,14 @@ typedef struct PenPreloadSettings {
 } PenPreloadSettings;
 
 typedef struct PenPreloadResult {
-    uint32_t struct_size; /**< set by the library */
-    int32_t was_there;    /**< 1 = the memory existed already, from this or another process */
+    int32_t was_there;   /**< 1 = the memory existed already, from this or another process */
     int32_t is_sealed;   /**< 1 = nobody can change the memory; 0 = a part of the pack is damaged */
     uint64_t bytes;      /**< memory that the pack takes */
     uint64_t read_bytes; /**< bytes of the pack that this process read */
 } PenPreloadResult;
 
-PEN_API void pen_preload_settings_init_sized(PenPreloadSettings *settings, size_t bytes);
-static inline void pen_preload_settings_init(PenPreloadSettings *settings)
-{
-    pen_preload_settings_init_sized(settings, sizeof *settings);
-}
+PEN_API void pen_preload_settings_init(PenPreloadSettings *settings);
 
-PEN_NODISCARD PEN_API int pen_pack_preload_sized(PenPack *pack, const PenPreloadSettings *settings,
-                                                 PenPreloadResult *ret, size_t ret_bytes,
-                                                 PenError *reterr);
 /** Blocks until the complete pack is in memory. From then on nothing is read from its original
  * place, and a remote pack counts as a local one. `ret` may be NULL.
  *
@@ -49,11 +40,8 @@ PEN_NODISCARD PEN_API int pen_pack_preload_sized(PenPack *pack, const PenPreload
  * or the pack has a cache. A second call does nothing. It fails with PEN_E_NO_MEMORY if too little
  * memory is available. After a failure the pack is unchanged. Damage in the pack is not a failure
  * of this call: reading the damaged sample fails later. */
-PEN_NODISCARD static inline int pen_pack_preload(PenPack *pack, const PenPreloadSettings *settings,
-                                                 PenPreloadResult *ret, PenError *reterr)
-{
-    return pen_pack_preload_sized(pack, settings, ret, sizeof *ret, reterr);
-}
+PEN_NODISCARD PEN_API int pen_pack_preload(PenPack *pack, const PenPreloadSettings *settings,
+                                           PenPreloadResult *ret, PenError *reterr);
 
 #ifdef __cplusplus
 }

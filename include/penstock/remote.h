@@ -22,7 +22,6 @@ typedef struct PenCredentials {
 /** With the defaults, the environment, the profile and the instance metadata supply the values, as
  * for the AWS command line. Nothing of this is stored in a pack, a loader state or a message. */
 typedef struct PenRemoteSettings {
-    uint32_t struct_size; /**< set by the init function */
     /** "https://host[:port]"; NULL = AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, or AWS itself */
     const char *endpoint;
     const char *region;
@@ -58,23 +57,18 @@ typedef struct PenRemoteSettings {
 
 /** Counters of one open pack, since it was opened. */
 typedef struct PenRemoteStats {
-    uint32_t struct_size; /**< set by the library */
-    uint32_t in_flight;   /**< requests running now */
-    uint32_t limit;       /**< requests that may run at once */
-    uint64_t requests;    /**< all requests, with retries and hedged ones */
-    uint64_t retries;     /**< repeated after a failure */
-    uint64_t hedges;      /**< hedged requests: second ones sent because the first was slow */
-    uint64_t hedges_won;  /**< hedged requests that answered first */
-    uint64_t throttles;   /**< responses that asked to slow down */
-    uint64_t failures;    /**< operations that failed after all retries */
-    uint64_t bytes;       /**< received in response bodies */
+    uint32_t in_flight;  /**< requests running now */
+    uint32_t limit;      /**< requests that may run at once */
+    uint64_t requests;   /**< all requests, with retries and hedged ones */
+    uint64_t retries;    /**< repeated after a failure */
+    uint64_t hedges;     /**< hedged requests: second ones sent because the first was slow */
+    uint64_t hedges_won; /**< hedged requests that answered first */
+    uint64_t throttles;  /**< responses that asked to slow down */
+    uint64_t failures;   /**< operations that failed after all retries */
+    uint64_t bytes;      /**< received in response bodies */
 } PenRemoteStats;
 
-PEN_API void pen_remote_settings_init_sized(PenRemoteSettings *settings, size_t bytes);
-static inline void pen_remote_settings_init(PenRemoteSettings *settings)
-{
-    pen_remote_settings_init_sized(settings, sizeof *settings);
-}
+PEN_API void pen_remote_settings_init(PenRemoteSettings *settings);
 
 /** Returns 1 if the text is an s3://, https:// or http:// URL, and 0 if it is a path. */
 PEN_API int pen_is_remote(const char *text);

@@ -20,12 +20,11 @@ extern "C" {
 typedef struct PenLoaderList PenLoaderList;
 
 typedef struct PenRunningLoader {
-    uint32_t struct_size; /**< set by the library */
     int32_t process;
     uint32_t rank, world;
     uint64_t epoch, batch, batches; /**< batches delivered in this pass, and all of it */
     uint64_t memory_limit_bytes;    /**< memory_bytes of the settings */
-    uint32_t requests_in_flight, unused;
+    uint32_t requests_in_flight;
     uint64_t cache_hits, cache_misses; /**< blocks; of the pack since it was opened */
     uint64_t age_ns;                   /**< time since the counters were written */
     /** Path or URL, valid until the list is closed. Of one with 1,024 bytes or more, the end. */
@@ -36,25 +35,15 @@ typedef struct PenRunningLoader {
 PEN_NODISCARD PEN_API int pen_loader_list_open(PenLoaderList **ret_list, PenError *reterr);
 PEN_API void pen_loader_list_close(PenLoaderList **list);
 
-PEN_NODISCARD PEN_API int pen_loader_list_get_sized(const PenLoaderList *list, uint64_t i,
-                                                    PenRunningLoader *ret, size_t ret_bytes);
 /** Returns the i-th loader; PEN_END after the last. */
-PEN_NODISCARD static inline int pen_loader_list_get(const PenLoaderList *list, uint64_t i,
-                                                    PenRunningLoader *ret)
-{
-    return pen_loader_list_get_sized(list, i, ret, sizeof *ret);
-}
+PEN_NODISCARD PEN_API int pen_loader_list_get(const PenLoaderList *list, uint64_t i,
+                                              PenRunningLoader *ret);
 
-PEN_NODISCARD PEN_API int pen_loader_list_stats_sized(const PenLoaderList *list, uint64_t i,
-                                                      PenLoaderStats *ret, size_t ret_bytes);
 /** Returns the counters of the i-th loader, of the last one or two seconds before they were
  * written, or longer if a batch takes longer: ns_elapsed is the time. Slots and memory are those of
  * then. Percentiles and maxima are 0. PEN_END after the last. */
-PEN_NODISCARD static inline int pen_loader_list_stats(const PenLoaderList *list, uint64_t i,
-                                                      PenLoaderStats *ret)
-{
-    return pen_loader_list_stats_sized(list, i, ret, sizeof *ret);
-}
+PEN_NODISCARD PEN_API int pen_loader_list_stats(const PenLoaderList *list, uint64_t i,
+                                                PenLoaderStats *ret);
 
 #ifdef __cplusplus
 }

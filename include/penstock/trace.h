@@ -19,41 +19,28 @@ extern "C" {
 typedef struct PenTrace PenTrace;
 
 typedef struct PenTraceSettings {
-    uint32_t struct_size; /**< set by the init function */
-    uint32_t rank;        /**< of this process, for the name of its tracks; default 0 */
-    uint32_t world;       /**< number of ranks; default 1 */
-    uint32_t unused;
+    uint32_t rank;  /**< of this process, for the name of its tracks; default 0 */
+    uint32_t world; /**< number of ranks; default 1 */
 } PenTraceSettings;
 
 typedef struct PenTraceStats {
-    uint32_t struct_size; /**< set by the library */
-    uint32_t unused;
     uint64_t events;  /**< written to the file */
     uint64_t dropped; /**< spans that are not in the file */
     uint64_t bytes;   /**< of the file */
 } PenTraceStats;
 
-PEN_API void pen_trace_settings_init_sized(PenTraceSettings *settings, size_t bytes);
-static inline void pen_trace_settings_init(PenTraceSettings *settings)
-{
-    pen_trace_settings_init_sized(settings, sizeof *settings);
-}
+PEN_API void pen_trace_settings_init(PenTraceSettings *settings);
 
 /** Creates the file and starts a thread that writes it. A name that ends in ".gz" selects gzip. A
  * regular file of that name is replaced, unless another process is writing a trace to it. */
 PEN_NODISCARD PEN_API int pen_trace_open(const char *path, const PenTraceSettings *settings,
                                          PenTrace **ret_trace, PenError *reterr);
 
-PEN_API int pen_trace_close_sized(PenTrace **trace, PenTraceStats *ret, size_t ret_bytes,
-                                  PenError *reterr);
 /** Writes what is left and closes the file; waits for the disk for 10 seconds at most. A failure
  * means that the file is not complete; the statistics are filled in all the same, and `ret` may be
  * NULL. What loaders do afterwards is not traced. In a forked child it only sets the handle to
  * NULL. */
-static inline int pen_trace_close(PenTrace **trace, PenTraceStats *ret, PenError *reterr)
-{
-    return pen_trace_close_sized(trace, ret, sizeof *ret, reterr);
-}
+PEN_API int pen_trace_close(PenTrace **trace, PenTraceStats *ret, PenError *reterr);
 
 /** Traces a loader from now on, instead of any trace before. NULL ends its trace. */
 PEN_API int pen_loader_trace(PenLoader *loader, PenTrace *trace, PenError *reterr);

@@ -33,8 +33,7 @@ PEN_NODISCARD PEN_API int pen_video_use(const char *path, PenError *reterr);
  * may call it. */
 PEN_NODISCARD PEN_API int pen_video_available(const char **ret_name, PenError *reterr);
 
-/** Version of the interface between the library and a plug-in. Both must have the same. A release
- * that only adds members at the end of the structs below keeps it. */
+/** Version of the interface between the library and a plug-in. Both must have the same. */
 enum { PEN_VIDEO_ABI = 1 };
 
 /** Codecs of videos. */
@@ -52,7 +51,6 @@ enum { PEN_VIDEO_SIDE = 16384 }; /**< largest width and height of a picture */
 
 /** What a decoder is opened for. */
 typedef struct PenVideoDecoderConfig {
-    uint32_t struct_size;   /**< set by the library */
     uint32_t codec;         /**< PEN_VIDEO_* */
     uint32_t width, height; /**< of the pictures */
     uint64_t max_pixels;    /**< fail with PEN_E_LIMIT on larger pictures, before allocating them */
@@ -71,18 +69,16 @@ enum {
 
 /** One packet: the bytes of one picture, as the container has them. */
 typedef struct PenCodedPacket {
-    uint32_t struct_size; /**< set by the library */
-    uint32_t flags;       /**< PEN_VIDEO_WANTED, PEN_VIDEO_LEADING */
-    int64_t time;         /**< of its picture, from -2^60 to 2^60, in a unit of the caller */
-    const void *data;     /**< valid during the call */
-    uint64_t bytes;       /**< 1 to 2^31 - 4096 */
+    uint32_t flags;   /**< PEN_VIDEO_WANTED, PEN_VIDEO_LEADING */
+    int64_t time;     /**< of its picture, from -2^60 to 2^60, in a unit of the caller */
+    const void *data; /**< valid during the call */
+    uint64_t bytes;   /**< 1 to 2^31 - 4096 */
 } PenCodedPacket;
 
 enum { PEN_VIDEO_RANGE_UNKNOWN = 0, PEN_VIDEO_RANGE_LIMITED = 1, PEN_VIDEO_RANGE_FULL = 2 };
 
 /** A decoded picture: luma, or luma, Cb and Cr, in planes. */
 typedef struct PenVideoPicture {
-    uint32_t struct_size;   /**< set by the plug-in */
     uint32_t width, height; /**< of the first plane */
     uint32_t n_planes;      /**< 1 (gray) or 3 */
     uint32_t depth;         /**< bits: 8 in one byte; 9 to 16 in two, in the machine's byte order */
@@ -90,7 +86,6 @@ typedef struct PenVideoPicture {
     uint32_t shift_y;       /**< and so for its rows */
     uint32_t range;         /**< PEN_VIDEO_RANGE_* */
     uint32_t matrix;        /**< MatrixCoefficients of ITU-T H.273; 2 = unknown */
-    uint32_t reserved;      /**< 0 */
     int64_t time;           /**< of its packet */
     const void *planes[3];  /**< first row of each */
     int64_t strides[3];     /**< bytes from one row to the next; may be negative */
@@ -102,9 +97,8 @@ typedef struct PenVideoDecoder PenVideoDecoder;
 /** The functions of a plug-in. They print nothing, start no threads, and fill `reterr` on failure.
  * Different threads may use different decoders at the same time. */
 typedef struct PenVideoPlugin {
-    uint32_t struct_size; /**< set by the plug-in */
-    uint32_t abi;         /**< PEN_VIDEO_ABI of the header it was built with */
-    const char *name;     /**< name and version of the decoder library */
+    uint32_t abi;     /**< PEN_VIDEO_ABI of the header it was built with */
+    const char *name; /**< name and version of the decoder library */
     /** Fails with PEN_E_UNSUPPORTED if the plug-in does not have the codec. */
     int (*open)(const PenVideoDecoderConfig *config, PenVideoDecoder **ret, PenError *reterr);
     /** Decodes a packet. Call `receive` until it returns PEN_END before the next packet. Fails with

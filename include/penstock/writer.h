@@ -6,7 +6,7 @@
  * pack becomes visible when pen_writer_finish succeeds.
  *
  * Several processes can write one pack: each opens a writer with `task` and `n_tasks`, and
- * pen_ingest_finalise_at joins what they wrote. */
+ * pen_ingest_finalise joins what they wrote. */
 #ifndef PENSTOCK_WRITER_H
 #define PENSTOCK_WRITER_H
 
@@ -22,7 +22,6 @@ typedef struct PenWriter PenWriter;
 #define PEN_TASKS_OPEN UINT32_MAX
 
 typedef struct PenWriterSettings {
-    uint32_t struct_size; /**< set by the init function */
     uint32_t n_fields;
     const PenField *fields;
     const char *class_field; /**< name of the i64 field whose values are classes; NULL = none */
@@ -45,9 +44,9 @@ typedef struct PenWriterSettings {
     const char *name;    /**< names the data; enters the names of the shard files; NULL = "" */
     int32_t no_index;    /**< as in PenIngestSettings */
     int32_t progressive; /**< a PenProgressive, as in PenIngestSettings */
-    /** The writer writes part `task` of n_tasks, and pen_ingest_finalise_at publishes the pack. 0
+    /** The writer writes part `task` of n_tasks, and pen_ingest_finalise publishes the pack. 0
      * of 0 = the entire pack. With PEN_TASKS_OPEN the number of tasks is given to
-     * pen_ingest_finalise_at. All tasks need the same settings. `work` is ignored. */
+     * pen_ingest_finalise. All tasks need the same settings. `work` is ignored. */
     uint32_t task, n_tasks;
     int32_t codec;            /**< a PenEncoding, as in PenIngestSettings */
     uint64_t smart_threshold; /**< as in PenIngestSettings */
@@ -75,11 +74,7 @@ typedef struct PenValue {
     const int64_t *timestamps_ns;
 } PenValue;
 
-PEN_API void pen_writer_settings_init_sized(PenWriterSettings *settings, size_t bytes);
-static inline void pen_writer_settings_init(PenWriterSettings *settings)
-{
-    pen_writer_settings_init_sized(settings, sizeof *settings);
-}
+PEN_API void pen_writer_settings_init(PenWriterSettings *settings);
 
 /** Starts a pack in directory `path` or at an s3:// URL. Fails with PEN_E_EXISTS if a pack is
  * there, or if tasks with another schema, other settings or another number have begun there. Fails

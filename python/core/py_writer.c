@@ -411,7 +411,7 @@ PyObject *core_finalise(PyObject *module, PyObject *args)
     s.progress = tell;
     s.ctx = &p;
     core_wait_begin(&p.wait);
-    int r = pen_ingest_finalise_at(&s, &result, &error);
+    int r = pen_ingest_finalise(&s, &result, &error);
     core_wait_end(&p.wait);
     if (r < 0)
         core_remote_raise(PyModule_GetState(module), remote, &p.wait, &error);

@@ -6,7 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/abi.h"
 #include "base/mem.h"
 #include "cache/cache_impl.h"
 #include "cache/share.h"
@@ -14,11 +13,11 @@
 #define WHERE "cache/open"
 #define WAIT_MS 10000u
 
-static const PenCacheSettings DEFAULTS = {.struct_size = sizeof DEFAULTS};
+static const PenCacheSettings DEFAULTS = {0};
 
-void pen_cache_settings_init_sized(PenCacheSettings *settings, size_t bytes)
+void pen_cache_settings_init(PenCacheSettings *settings)
 {
-    pen__settings_default(settings, bytes, &DEFAULTS, sizeof DEFAULTS);
+    *settings = DEFAULTS;
 }
 
 /* ---- open and close ------------------------------------------------------------------------- */
@@ -131,11 +130,8 @@ int pen__cache_open(const PenCacheSettings *settings, const uint8_t id[16], cons
                     PenCache **ret, PenError *reterr)
 {
     PenCache *c = NULL;
-    PenCacheSettings own = DEFAULTS;
-    int r = pen__settings_copy(&own, sizeof own, settings, "pen_cache_settings_init", reterr);
-    if (r < 0)
-        return r;
-    r = open_own(&own, &c, reterr);
+    PenCacheSettings own = settings ? *settings : DEFAULTS;
+    int r = open_own(&own, &c, reterr);
     if (r < 0)
         return r;
     c->limit = own.bytes ? own.bytes : half_of_disk(c);

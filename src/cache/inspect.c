@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/abi.h"
 #include "base/attr.h"
 #include "base/bytes.h"
 #include "base/mem.h"
@@ -53,7 +52,7 @@ static int add_pack(void *ctx, const char *id)
     if (all->n == all->cap && grow(all) < 0)
         return -ENOMEM;
     PenCachePack *p = &all->packs[all->n++];
-    *p = (PenCachePack){.struct_size = sizeof *p};
+    *p = (PenCachePack){0};
     for (int i = 0; i < 16; i++)
         p->id[i] = (uint8_t)(pen__hex_value(id[2 * i]) * 16 + pen__hex_value(id[2 * i + 1]));
     pen__about_read(all->cache, id, &p->opened_s, p->from, sizeof p->from);
@@ -112,14 +111,13 @@ static int inspect(const char *directory, void (*each)(void *ctx, const PenCache
     return r;
 }
 
-int pen_cache_inspect_sized(const char *directory,
-                            void (*each)(void *ctx, const PenCachePack *pack), void *ctx,
-                            PenCacheTotal *ret, size_t ret_bytes, PenError *reterr)
+int pen_cache_inspect(const char *directory, void (*each)(void *ctx, const PenCachePack *pack),
+                      void *ctx, PenCacheTotal *ret, PenError *reterr)
 {
     PenCacheTotal total = {0};
     int r = inspect(directory, each, ctx, &total, reterr);
-    if (r == PEN_OK)
-        pen__result_copy(ret, ret_bytes, &total, sizeof total);
+    if (r == PEN_OK && ret)
+        *ret = total;
     return r;
 }
 
@@ -151,8 +149,7 @@ static int remove_idle(PenCache *c, PenCachePack *p, Removed *removed)
     return r;
 }
 
-int pen_cache_clear_sized(const char *directory, PenCacheTotal *ret, size_t ret_bytes,
-                          PenError *reterr)
+int pen_cache_clear(const char *directory, PenCacheTotal *ret, PenError *reterr)
 {
     PenCacheTotal total = {0};
     PenCache *c = NULL;
@@ -173,10 +170,9 @@ int pen_cache_clear_sized(const char *directory, PenCacheTotal *ret, size_t ret_
     pen__cache_close(&c);
     if (r == PEN_OK)
         r = inspect(directory, NULL, NULL, &total, reterr);
-    if (r == PEN_OK) {
-        total.removed_entries = removed.entries;
-        total.removed_bytes = removed.bytes;
-        pen__result_copy(ret, ret_bytes, &total, sizeof total);
-    }
+    total.removed_entries = removed.entries;
+    total.removed_bytes = removed.bytes;
+    if (r == PEN_OK && ret)
+        *ret = total;
     return r;
 }

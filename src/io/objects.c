@@ -229,10 +229,8 @@ static int add_rule(PenObjects *o, const char *from, const char *to,
 
 int pen__objects_set(PenObjects *o, const PenFileSettings *s, PenError *reterr)
 {
-    PenRemoteSettings own;
-    int r = pen__remote_settings_copy(s->remote, &own, reterr);
-    if (r < 0)
-        return r;
+    PenRemoteSettings own = pen__remote_settings(s->remote);
+    int r = PEN_OK;
     free_rules(o);
     o->rules = pen__alloc_array(PEN_MAX((uint64_t)s->n_roots + s->n_moved, 1u), sizeof *o->rules);
     if (!o->rules)

@@ -6,7 +6,6 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "base/abi.h"
 #include "base/sha256.h"
 #include "base/sys.h"
 #include "net/address/address.h"

@@ -35,11 +35,7 @@ int pen__places_new(const PenRemoteSettings *settings, PenPlaces **ret, PenError
     PenPlaces *p = pen__zalloc(sizeof *p);
     if (!p)
         return pen__fail_memory(reterr, WHERE, "sources");
-    int r = pen__remote_settings_copy(settings, &p->settings, reterr);
-    if (r < 0) {
-        pen__free(p);
-        return r;
-    }
+    p->settings = pen__remote_settings(settings);
     pthread_mutex_init(&p->mutex, NULL);
     *ret = p;
     return PEN_OK;

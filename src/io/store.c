@@ -23,10 +23,9 @@ int pen__store_open(const char *where, const PenRemoteSettings *settings, PenSto
     if (!s)
         return pen__fail_memory(reterr, WHERE, "store");
     atomic_init(&s->refs, 1);
-    PenRemoteSettings own;
-    int r = pen__remote_settings_copy(settings, &own, reterr);
-    if (r == PEN_OK && pen_is_remote(where))
-        r = pen__remote_open(where, &own, &s->remote, reterr);
+    int r = PEN_OK;
+    if (pen_is_remote(where))
+        r = pen__remote_open(where, settings, &s->remote, reterr);
     s->path = pen__strdup(s->remote ? pen__remote_text(s->remote) : where);
     if (r == PEN_OK && !s->path)
         r = pen__fail_memory(reterr, WHERE, "store");

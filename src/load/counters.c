@@ -80,7 +80,7 @@ static uint64_t less(uint64_t a, uint64_t b)
 }
 
 /* The time of all threads, divided as that of the timed samples is. */
-static void fill_stages(const PenLoadCounters *c, uint64_t ret[PEN_LOAD_STAGE_SLOTS])
+static void fill_stages(const PenLoadCounters *c, uint64_t ret[PEN_LOAD_STAGE_COUNT])
 {
     const uint64_t *timed = c->timed.ns;
     const uint64_t *reader = c->ns_of[PEN_ROLE_READ];

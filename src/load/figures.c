@@ -13,7 +13,6 @@ PenLoaderStats pen__figures_now(const PenLoadEngine *e)
     const PenLoadPlan *plan = &e->plan;
     uint64_t own = plan->threads * plan->shares.scratch_each + plan->shares.index;
     return (PenLoaderStats){
-        .struct_size = sizeof(PenLoaderStats),
         .threads = plan->threads,
         .io_threads = plan->fetch.fetchers ? plan->fetch.fetchers : plan->io_threads,
         .io_threads_wanted = plan->fetch.fetchers ? plan->fetch.fetchers_wanted : plan->io_threads,

@@ -9,7 +9,6 @@
 
 #include <penstock/diagnosis.h>
 
-#include "base/abi.h"
 #include "base/bytes.h"
 #include "base/machine/cores.h"
 #include "base/machine/memory.h"
@@ -312,22 +311,21 @@ int pen_loader_trace(PenLoader *loader, PenTrace *trace, PenError *reterr)
 
 /* ---- figures ---- */
 
-static void copy_stats(const PenLoader *loader, bool epoch, PenLoaderStats *ret, size_t ret_bytes)
+static void read_stats(const PenLoader *loader, bool epoch, PenLoaderStats *ret)
 {
-    PenLoaderStats stats = {0};
+    *ret = (PenLoaderStats){0};
     if (loader->pid == getpid())
-        pen__figures_read(loader->engine, epoch, &stats);
-    pen__result_copy(ret, ret_bytes, &stats, sizeof stats);
+        pen__figures_read(loader->engine, epoch, ret);
 }
 
-void pen_loader_stats_sized(const PenLoader *loader, PenLoaderStats *ret, size_t ret_bytes)
+void pen_loader_stats(const PenLoader *loader, PenLoaderStats *ret)
 {
-    copy_stats(loader, false, ret, ret_bytes);
+    read_stats(loader, false, ret);
 }
 
-void pen_loader_epoch_stats_sized(const PenLoader *loader, PenLoaderStats *ret, size_t ret_bytes)
+void pen_loader_epoch_stats(const PenLoader *loader, PenLoaderStats *ret)
 {
-    copy_stats(loader, true, ret, ret_bytes);
+    read_stats(loader, true, ret);
 }
 
 /* Of a mixture: one of its packs is remote; one has a cache, and all that are remote; all are
@@ -354,30 +352,22 @@ static void find_places(const PenLoadPlan *plan, PenRunFacts *f)
 int pen_run_facts_of(const PenLoader *loader, PenRunFacts *facts, PenError *reterr)
 {
     const PenLoadPlan *plan = &loader->engine->plan;
-    PenRunFacts f;
     if (!facts)
         return pen__fail(reterr, PEN_E_INVALID, WHERE, "facts: expected a PenRunFacts, found NULL");
-    pen_run_facts_init(&f);
-    int r = pen__settings_copy(&f, sizeof f, facts, "pen_run_facts_init", reterr);
-    if (r < 0)
-        return r;
     PenAvailable memory = pen__memory_available();
-    f.cores = pen__thread_cores();
-    f.pack_bytes = plan->packs.total_bytes;
-    f.memory_bytes = memory.bytes == UINT64_MAX ? 0 : memory.bytes;
-    find_places(plan, &f);
-    f.struct_size = facts->struct_size;
-    memcpy(facts, &f, PEN_MIN(f.struct_size, sizeof f));
+    facts->cores = pen__thread_cores();
+    facts->pack_bytes = plan->packs.total_bytes;
+    facts->memory_bytes = memory.bytes == UINT64_MAX ? 0 : memory.bytes;
+    find_places(plan, facts);
     return PEN_OK;
 }
 
-int pen_loader_bad_sample_sized(const PenLoader *loader, uint64_t i, PenBadSample *ret,
-                                size_t ret_bytes)
+int pen_loader_bad_sample(const PenLoader *loader, uint64_t i, PenBadSample *ret)
 {
     const PenBadSample *bad = pen__bad_samples_at(&loader->engine->bad, i);
     if (!bad)
         return PEN_END;
-    pen__result_copy(ret, ret_bytes, bad, sizeof *bad);
+    *ret = *bad;
     return PEN_OK;
 }
 

@@ -57,7 +57,6 @@ void pen__slot_set_shape(const PenLoadPlan *plan, PenSlot *s, uint32_t shape, ui
 static void describe(const PenLoadPlan *plan, PenSlot *s)
 {
     uintptr_t at = ((uintptr_t)s->block + ALIGN - 1) & ~(uintptr_t)(ALIGN - 1);
-    s->batch.struct_size = sizeof s->batch;
     s->batch.memory = (void *)at;
     s->batch.memory_bytes = (size_t)plan->slot_bytes;
     s->batch.n_fields = plan->n_fields;

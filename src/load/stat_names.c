@@ -81,8 +81,6 @@ double pen_stat_value(const PenLoaderStats *stats, int stat)
     uint32_t small;
     uint64_t large;
     double number;
-    if (s->offset + (s->kind == U32 ? sizeof small : sizeof large) > stats->struct_size)
-        return 0; /* it was filled in by an older library */
     memcpy(&small, at, sizeof small);
     if (s->kind == U32)
         return small;

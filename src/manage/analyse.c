@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/abi.h"
 #include "base/bytes.h"
 #include "base/machine/cores.h"
 #include "base/team.h"
@@ -146,8 +145,7 @@ static int take_image(const Analyse *a, const PenSpot *at, Found *found, PenErro
     PenImageEntry image = pen__block_image(&b->view, at->sample, at->field, at->frame);
     if (image.codec == PEN_STORED_NONE)
         return PEN_OK;
-    PenImageAnalysis made = {.struct_size = sizeof made,
-                             .field = at->field,
+    PenImageAnalysis made = {.field = at->field,
                              .frame = at->frame,
                              .width = image.width,
                              .height = image.height,
@@ -304,28 +302,27 @@ static int check_settings(const PenAnalyseSettings *s, PenError *reterr)
     return PEN_OK;
 }
 
-static const PenAnalyseSettings DEFAULTS = {.struct_size = sizeof DEFAULTS};
+static const PenAnalyseSettings DEFAULTS = {0};
 
-void pen_analyse_settings_init_sized(PenAnalyseSettings *settings, size_t bytes)
+void pen_analyse_settings_init(PenAnalyseSettings *settings)
 {
-    pen__settings_default(settings, bytes, &DEFAULTS, sizeof DEFAULTS);
+    *settings = DEFAULTS;
 }
 
-int pen_pack_analyse_sized(PenPack *pack, const PenAnalyseSettings *settings, PenAnalyseResult *ret,
-                           size_t ret_bytes, PenError *reterr)
+int pen_pack_analyse(PenPack *pack, const PenAnalyseSettings *settings, PenAnalyseResult *ret,
+                     PenError *reterr)
 {
-    PenAnalyseSettings own = DEFAULTS;
+    PenAnalyseSettings own = settings ? *settings : DEFAULTS;
     Analyse a = {.pack = pack, .settings = &own, .mutex = PTHREAD_MUTEX_INITIALIZER};
-    int r = pen__settings_copy(&own, sizeof own, settings, "pen_analyse_settings_init", reterr);
-    if (r == PEN_OK)
-        r = check_settings(&own, reterr);
+    int r = check_settings(&own, reterr);
     if (r < 0)
         return r;
     r = pen__cond_init(&a.turned);
     if (r < 0)
         return pen__fail_memory(reterr, WHERE, "a condition variable");
     r = run_all(&a, reterr);
-    pen__result_copy(ret, ret_bytes, &a.result, sizeof a.result);
+    if (ret)
+        *ret = a.result;
     pthread_cond_destroy(&a.turned);
     pthread_mutex_destroy(&a.mutex);
     return r;

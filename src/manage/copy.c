@@ -2,7 +2,6 @@
 /* Copying a pack: shards first, the manifest last. */
 #include <string.h>
 
-#include "base/abi.h"
 #include "base/attr.h"
 #include "base/machine/cores.h"
 #include "base/sha256.h"
@@ -29,11 +28,11 @@ typedef struct Copier {
     int is_published; /* this very pack is there */
 } Copier;
 
-static const PenCopySettings DEFAULTS = {.struct_size = sizeof DEFAULTS};
+static const PenCopySettings DEFAULTS = {0};
 
-void pen_copy_settings_init_sized(PenCopySettings *settings, size_t bytes)
+void pen_copy_settings_init(PenCopySettings *settings)
 {
-    pen__settings_default(settings, bytes, &DEFAULTS, sizeof DEFAULTS);
+    *settings = DEFAULTS;
 }
 
 static int check_settings(const PenCopySettings *s, PenError *reterr)
@@ -120,13 +119,10 @@ static int open_from(Copier *c, PenError *reterr)
 static int open_to(Copier *c, unsigned threads, PenError *reterr)
 {
     const PenCopySettings *s = c->settings;
-    PenRemoteSettings remote;
-    int r = pen__remote_settings_copy(s->to_remote, &remote, reterr);
-    if (r < 0)
-        return r;
+    PenRemoteSettings remote = pen__remote_settings(s->to_remote);
     if (!remote.upload_parts)
         remote.upload_parts = threads;
-    r = pen__store_open(s->to, &remote, &c->to, reterr);
+    int r = pen__store_open(s->to, &remote, &c->to, reterr);
     return r < 0 ? r : pen__store_check_kind(c->to, reterr);
 }
 
@@ -220,15 +216,12 @@ static int copy(Copier *c, PenCopyResult *ret, PenError *reterr)
     return PEN_OK;
 }
 
-int pen_copy_sized(const PenCopySettings *settings, PenCopyResult *ret, size_t ret_bytes,
-                   PenError *reterr)
+int pen_copy(const PenCopySettings *settings, PenCopyResult *ret, PenError *reterr)
 {
-    PenCopySettings own = DEFAULTS;
+    PenCopySettings own = settings ? *settings : DEFAULTS;
     Copier c = {.settings = &own, .lock = PEN_LOCK_NONE};
     PenCopyResult result = {0};
-    int r = pen__settings_copy(&own, sizeof own, settings, "pen_copy_settings_init", reterr);
-    if (r == PEN_OK)
-        r = check_settings(&own, reterr);
+    int r = check_settings(&own, reterr);
     if (r == PEN_OK)
         r = copy(&c, &result, reterr);
     /* What is there to go on from are the shards themselves. */
@@ -240,7 +233,7 @@ int pen_copy_sized(const PenCopySettings *settings, PenCopyResult *ret, size_t r
     pen__store_close(&c.to);
     pen__store_close(&c.from);
     pen_pack_close(&c.pack);
-    if (r == PEN_OK)
-        pen__result_copy(ret, ret_bytes, &result, sizeof result);
+    if (r == PEN_OK && ret)
+        *ret = result;
     return r;
 }

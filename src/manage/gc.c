@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/abi.h"
 #include "base/attr.h"
 #include "base/bytes.h"
 #include "base/sys.h"
@@ -266,22 +265,12 @@ static int collect(const char *out, const PenRemoteSettings *remote, const char 
     return r;
 }
 
-int pen_ingest_gc_at_sized(const char *out, const PenRemoteSettings *remote, const char *work,
-                           PenGcResult *ret, size_t ret_bytes, PenError *reterr)
+int pen_ingest_gc(const char *out, const PenRemoteSettings *remote, const char *work, int abandon,
+                  PenGcResult *ret, PenError *reterr)
 {
     PenGcResult result;
-    int r = collect(out, remote, work, 0, &result, reterr);
-    if (r == PEN_OK)
-        pen__result_copy(ret, ret_bytes, &result, sizeof result);
-    return r;
-}
-
-int pen_ingest_gc_all_sized(const char *out, const PenRemoteSettings *remote, const char *work,
-                            PenGcResult *ret, size_t ret_bytes, PenError *reterr)
-{
-    PenGcResult result;
-    int r = collect(out, remote, work, 1, &result, reterr);
-    if (r == PEN_OK)
-        pen__result_copy(ret, ret_bytes, &result, sizeof result);
+    int r = collect(out, remote, work, abandon, &result, reterr);
+    if (r == PEN_OK && ret)
+        *ret = result;
     return r;
 }

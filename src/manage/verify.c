@@ -6,7 +6,6 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "base/abi.h"
 #include "base/bytes.h"
 #include "base/machine/cores.h"
 #include "base/team.h"
@@ -514,26 +513,25 @@ static int check_settings(const PenVerifySettings *s, PenError *reterr)
     return PEN_OK;
 }
 
-static const PenVerifySettings DEFAULTS = {.struct_size = sizeof DEFAULTS};
+static const PenVerifySettings DEFAULTS = {0};
 
-void pen_verify_settings_init_sized(PenVerifySettings *settings, size_t bytes)
+void pen_verify_settings_init(PenVerifySettings *settings)
 {
-    pen__settings_default(settings, bytes, &DEFAULTS, sizeof DEFAULTS);
+    *settings = DEFAULTS;
 }
 
-int pen_pack_verify_sized(PenPack *pack, const PenVerifySettings *settings, PenVerifyResult *ret,
-                          size_t ret_bytes, PenError *reterr)
+int pen_pack_verify(PenPack *pack, const PenVerifySettings *settings, PenVerifyResult *ret,
+                    PenError *reterr)
 {
-    PenVerifySettings own = DEFAULTS;
-    int r = pen__settings_copy(&own, sizeof own, settings, "pen_verify_settings_init", reterr);
-    if (r == PEN_OK)
-        r = check_settings(&own, reterr);
+    PenVerifySettings own = settings ? *settings : DEFAULTS;
+    int r = check_settings(&own, reterr);
     if (r < 0)
         return r;
     Verify v = {.pack = pack, .settings = &own};
     pthread_mutex_init(&v.mutex, NULL);
     r = run_all(&v, reterr);
-    pen__result_copy(ret, ret_bytes, &v.result, sizeof v.result);
+    if (ret)
+        *ret = v.result;
     pthread_mutex_destroy(&v.mutex);
     return r;
 }

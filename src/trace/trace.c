@@ -8,7 +8,6 @@
 
 #include <penstock/version.h>
 
-#include "base/abi.h"
 #include "base/attr.h"
 #include "base/error.h"
 #include "base/sys.h"
@@ -48,10 +47,11 @@ struct PenTrace {
     int error; /* errno of the first failure: nothing is written any more */
 };
 
-void pen_trace_settings_init_sized(PenTraceSettings *settings, size_t bytes)
+static const PenTraceSettings DEFAULTS = {.world = 1};
+
+void pen_trace_settings_init(PenTraceSettings *settings)
 {
-    const PenTraceSettings defaults = {.struct_size = sizeof defaults, .world = 1};
-    pen__settings_default(settings, bytes, &defaults, sizeof defaults);
+    *settings = DEFAULTS;
 }
 
 /* ---- the writer ---- */
@@ -253,11 +253,7 @@ static int start(PenTrace *t, const char *path, const PenTraceSettings *s, PenEr
 int pen_trace_open(const char *path, const PenTraceSettings *settings, PenTrace **ret_trace,
                    PenError *reterr)
 {
-    PenTraceSettings s;
-    pen_trace_settings_init(&s);
-    int r = pen__settings_copy(&s, sizeof s, settings, "pen_trace_settings_init", reterr);
-    if (r < 0)
-        return r;
+    PenTraceSettings s = settings ? *settings : DEFAULTS;
     PenTrace *t = pen__zalloc(sizeof *t);
     if (!t || pen__cond_init(&t->wake) < 0) {
         pen__free(t);
@@ -265,7 +261,7 @@ int pen_trace_open(const char *path, const PenTraceSettings *settings, PenTrace 
     }
     pthread_mutex_init(&t->mutex, NULL);
     t->pid = getpid();
-    r = start(t, path, &s, reterr);
+    int r = start(t, path, &s, reterr);
     if (r < 0) {
         free_trace(t);
         return r;
@@ -310,7 +306,7 @@ static int close_trace(PenTrace *t, PenTraceStats *ret_stats, PenError *reterr)
                         ret_stats->dropped);
 }
 
-int pen_trace_close_sized(PenTrace **trace, PenTraceStats *ret, size_t ret_bytes, PenError *reterr)
+int pen_trace_close(PenTrace **trace, PenTraceStats *ret, PenError *reterr)
 {
     PenTrace *t = trace ? *trace : NULL;
     PenTraceStats stats = {0};
@@ -320,7 +316,7 @@ int pen_trace_close_sized(PenTrace **trace, PenTraceStats *ret, size_t ret_bytes
     if (t && t->pid == getpid())
         r = close_trace(t, &stats, reterr);
     if (ret)
-        pen__result_copy(ret, ret_bytes, &stats, sizeof stats);
+        *ret = stats;
     return r;
 }
 

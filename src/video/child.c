@@ -240,8 +240,7 @@ static int set_picture(PenVideoDecoder *d, PenError *reterr)
         return pen__fail(reterr, PEN_E_DECODE, WHERE,
                          NAME ": expected a picture for each packet that is wanted, found more");
     d->n_wanted--;
-    d->picture = (PenVideoPicture){.struct_size = sizeof d->picture,
-                                   .width = p->width,
+    d->picture = (PenVideoPicture){.width = p->width,
                                    .height = p->height,
                                    .n_planes = p->n_planes,
                                    .depth = p->depth,
@@ -341,7 +340,6 @@ static int open_installed(const PenVideoDecoderConfig *config, PenVideoDecoder *
 }
 
 const PenVideoPlugin pen__child_plugin = {
-    .struct_size = sizeof(PenVideoPlugin),
     .abi = PEN_VIDEO_ABI,
     .name = NAME,
     .open = open_installed,

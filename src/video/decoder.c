@@ -82,7 +82,6 @@ static int open_decoder(PenFrameDecoder *d, const PenVideoParams *params, PenErr
     if (pen__buf_add(&d->extra, params->extra, params->extra_bytes) < 0)
         return pen__fail_memory(reterr, WHERE, "codec configuration");
     PenVideoDecoderConfig config = {
-        .struct_size = sizeof config,
         .codec = params->codec,
         .width = params->width,
         .height = params->height,
@@ -135,7 +134,6 @@ int pen__video_decoder_send(PenFrameDecoder *d, PenCodedPacket packet, PenError 
     int r = check_ready(d, reterr);
     if (r < 0)
         return r;
-    packet.struct_size = sizeof packet;
     d->is_used = true;
     if (packet.flags & PEN_VIDEO_WANTED &&
         pen__buf_add(&d->wanted, &packet.time, sizeof packet.time) < 0)

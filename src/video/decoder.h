@@ -49,8 +49,8 @@ typedef struct PenFrameDecoder {
  * PEN_E_LIMIT: pictures too large. */
 int pen__video_decoder_prepare(PenFrameDecoder *d, const PenVideoParams *params, PenError *reterr);
 
-/* PEN_E_DECODE: damaged. The decoder has to be prepared again after a failure. `struct_size` of the
- * packet is set here. Times of wanted packets are distinct. */
+/* PEN_E_DECODE: damaged. The decoder has to be prepared again after a failure. Times of wanted
+ * packets are distinct. */
 int pen__video_decoder_send(PenFrameDecoder *d, PenCodedPacket packet, PenError *reterr);
 
 /* No more packets: everything that is wanted comes out now. */

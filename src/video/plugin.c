@@ -16,7 +16,6 @@
 #define VARIABLE "PENSTOCK_VIDEO_LIBRARY"
 #define MODE_VARIABLE "PENSTOCK_VIDEO"
 /* Of PEN_VIDEO_ABI 1. */
-#define PLUGIN_BYTES (offsetof(PenVideoPlugin, close) + sizeof(void (*)(void)))
 
 typedef struct Chosen {
     pthread_mutex_t mutex;
@@ -72,7 +71,7 @@ static int fail_open(const char *why, PenError *reterr)
 /* A table of functions that this release can call. */
 static int check(const char *path, const PenVideoPlugin *p, PenError *reterr)
 {
-    if (!p || p->abi != PEN_VIDEO_ABI || p->struct_size < PLUGIN_BYTES)
+    if (!p || p->abi != PEN_VIDEO_ABI)
         return pen__fail(reterr, PEN_E_UNSUPPORTED, WHERE,
                          "%s: expected a video decoder with interface %d, found %u; install the "
                          "video decoder of the same release as penstock",

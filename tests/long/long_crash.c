@@ -98,7 +98,10 @@ static void prepare_finalise(void)
 static int run_finalise(PenError *reterr)
 {
     PenIngestResult result;
-    return pen_ingest_finalise(out, &result, reterr);
+    PenIngestSettings settings;
+    pen_ingest_settings_init(&settings);
+    settings.out = out;
+    return pen_ingest_finalise(&settings, &result, reterr);
 }
 
 /* A pack that was added to twice, and an interrupted run beside it. */
@@ -123,7 +126,7 @@ static void prepare_gc(void)
 static int run_gc(PenError *reterr)
 {
     PenGcResult result;
-    return pen_ingest_gc(out, &result, reterr);
+    return pen_ingest_gc(out, NULL, NULL, 0, &result, reterr);
 }
 
 static int run_writer(PenError *reterr)
@@ -184,7 +187,7 @@ static void clean(const Tree *t, Tree *ret)
     clear_top();
     tree_store(t, top);
     if (access(out, F_OK) == 0)
-        MUST(pen_ingest_gc_all(out, NULL, NULL, &gc, NULL) == PEN_OK);
+        MUST(pen_ingest_gc(out, NULL, NULL, 1, &gc, NULL) == PEN_OK);
     unlink(scratch("top/p.pen-bad.jsonl"));
     tree_load(top, ret);
 }
@@ -298,7 +301,7 @@ static void run_again(Sweep *s, const Recorded *r, size_t n, Found found)
     int status = r->s->run(&e);
     /* The pack is complete but for its work folder; the command says that it exists. */
     if (status == PEN_E_EXISTS && found == FOUND_NEW)
-        status = pen_ingest_gc(out, &gc, &e);
+        status = pen_ingest_gc(out, NULL, NULL, 0, &gc, &e);
     if (r->s->run == run_gc && status == PEN_E_NOT_FOUND)
         status = PEN_OK;
     if (status < 0)
@@ -314,7 +317,7 @@ static void clean_up(Sweep *s, const Recorded *r, size_t n, Found found)
     Tree nothing = {0};
     if (access(out, F_OK) != 0)
         return;
-    if (pen_ingest_gc_all(out, NULL, NULL, &gc, &e) < 0) {
+    if (pen_ingest_gc(out, NULL, NULL, 1, &gc, &e) < 0) {
         sweep_bad(s, "%s, crash at %zu: gc: %s", r->s->name, n, e.message);
         return;
     }

@@ -554,7 +554,10 @@ static void before_finalise(void)
 static int finalise(PenError *reterr)
 {
     PenIngestResult result;
-    return pen_ingest_finalise(out, &result, reterr);
+    PenIngestSettings settings;
+    pen_ingest_settings_init(&settings);
+    settings.out = out;
+    return pen_ingest_finalise(&settings, &result, reterr);
 }
 
 static int write_mixed(PenError *reterr)
@@ -583,7 +586,7 @@ static void before_gc(void)
 static int gc(PenError *reterr)
 {
     PenGcResult result;
-    return pen_ingest_gc(out, &result, reterr);
+    return pen_ingest_gc(out, NULL, NULL, 0, &result, reterr);
 }
 
 static int copy(PenError *reterr)
@@ -744,7 +747,7 @@ static void check_again(Sweep *s, const Frame *f)
     }
     int r = f->s->run(&e);
     if (r == PEN_E_EXISTS && memcmp(id, f->new_id, 16) == 0)
-        r = pen_ingest_gc(out, &result, &e);
+        r = pen_ingest_gc(out, NULL, NULL, 0, &result, &e);
     if (r < 0)
         sweep_bad(s, "fault at %" PRIu64 "%s: run again: %s", current.plan.at,
                   current.plan.for_ever ? " and after" : "", e.message);
@@ -784,7 +787,7 @@ static void check_result(Sweep *s, const Frame *f, const FaultSeen *seen, int r)
         sweep_bad(s, "fault at %" PRIu64 ": returned %d", current.plan.at, r);
     /* A pack that is there is a success even when its work folder would not go away: gc takes that.
      */
-    if (f->s->effect == PUBLISHES && pen_ingest_gc(out, &result, &e) < 0)
+    if (f->s->effect == PUBLISHES && pen_ingest_gc(out, NULL, NULL, 0, &result, &e) < 0)
         sweep_bad(s, "fault at %" PRIu64 ": gc: %s", current.plan.at, e.message);
     if (f->s->effect != READS)
         check_tree(s, f, "says all is well");

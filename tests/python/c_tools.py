@@ -46,11 +46,6 @@ def members(declaration):
     return [re.search(r"(\w+)(?:\[\w+\])*$", part).group(1) for part in declaration.split(",")]
 
 
-def sized():
-    """The names of the structs that may grow."""
-    return [name for name, lines in structs().items() if lines[0] == "uint32_t struct_size"]
-
-
 def sanitizer_options():
     """For programs that use a library built with a sanitizer."""
     value = conftest.sanitizer(BUILD)

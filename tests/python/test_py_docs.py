@@ -35,7 +35,7 @@ PAGES = [
 # Pages whose code other files run.
 ELSEWHERE = {
     "how-to/s3.md": "test_s3_docs.py", "reference/object-stores.md": "test_s3_docs.py",
-    "how-to/size-a-node.md": "test_s3_docs.py", "reference/c-abi.md": "test_c_abi.py",
+    "how-to/size-a-node.md": "test_s3_docs.py",
     "tutorials/training-from-s3.md": "test_training_docs.py",
     "tutorials/why-is-my-gpu-idle.md": "test_idle_docs.py",
     "how-to/tars-in-place.md": "test_in_place.py",

@@ -106,10 +106,7 @@ void help_tar_end(HelpTar *t, const char *name)
 
 PenIngestSettings help_settings(const char *const *sources, uint32_t n)
 {
-    return (PenIngestSettings){.struct_size = sizeof(PenIngestSettings),
-                               .n_sources = n,
-                               .sources = sources,
-                               .fraction = 1};
+    return (PenIngestSettings){.n_sources = n, .sources = sources, .fraction = 1};
 }
 
 void help_add(char *text, size_t cap, const char *fmt, ...)

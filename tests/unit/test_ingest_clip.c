@@ -413,7 +413,7 @@ static uint64_t samples_per_block(int mode)
     s.mode = mode;
     int r = pen_ingest_plan(&s, &result, &err);
     PenGcResult gc;
-    if (r < 0 || pen_ingest_gc_all(s.out, NULL, NULL, &gc, &err) < 0)
+    if (r < 0 || pen_ingest_gc(s.out, NULL, NULL, 1, &gc, &err) < 0)
         test__fail(__FILE__, __LINE__, "%s", err.message);
     return result.block_samples;
 }

@@ -78,7 +78,6 @@ TEST(wrong_settings_are_refused)
     REFUSED(s.count = 1, "neither a subset nor weights");
     REFUSED((s.weights = one, s.n_weights = 1), "neither a subset nor weights");
     REFUSED(s.batch_size = 0, "batch_size: expected");
-    REFUSED(mix.struct_size = 3, "call pen_mix_settings_init first");
 }
 
 /* Epochs that are single samples, got in any order, are those of the passes. */

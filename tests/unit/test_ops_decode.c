@@ -266,18 +266,6 @@ TEST(refuse_small_memory)
                   "pixels: expected memory for 83 x 61 pixels of 3 bytes, found 15188 bytes");
 }
 
-/* So that a later release can give them a meaning. */
-TEST(refuse_reserved_members)
-{
-    static const char message[] =
-        "item: expected 0 in its reserved members; a later release may use them";
-    PenDecodeItem items[] = {item_of(&files[0]), item_of(&files[0]), item_of(&files[0])};
-    items[0].reserved32 = 1;
-    items[1].reserved[0] = items[2].reserved[1] = 1;
-    for (size_t i = 0; i < PEN_LEN(items); i++)
-        check_refused(items[i], NULL, PEN_E_UNSUPPORTED, message);
-}
-
 TEST(refuse_what_is_no_image)
 {
     check_refused((PenDecodeItem){0}, NULL, PEN_E_DECODE,
@@ -572,7 +560,6 @@ int main(int argc, char **argv)
     RUN(refuse_boxes);
     RUN(refuse_settings);
     RUN(refuse_small_memory);
-    RUN(refuse_reserved_members);
     RUN(refuse_what_is_no_image);
     RUN(refuse_truncated_files);
     RUN(batch_same_for_all_threads);

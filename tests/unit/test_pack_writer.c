@@ -307,7 +307,7 @@ TEST(closing_without_finish_leaves_nothing)
     for (uint32_t i = 0; i < N; i++)
         CHECK_INT(add(w, i, &err), PEN_OK);
     pen_writer_close(&w);
-    CHECK_INT(pen_ingest_gc(at("none.pen"), &gc, &err), PEN_OK);
+    CHECK_INT(pen_ingest_gc(at("none.pen"), NULL, NULL, 0, &gc, &err), PEN_OK);
     CHECK_INT(gc.files, 0);
 }
 

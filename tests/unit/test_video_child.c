@@ -22,8 +22,7 @@
 
 enum { MOST_FILES = 64 };
 
-static const PenVideoDecoderConfig small = {.struct_size = sizeof small,
-                                            .codec = PEN_VIDEO_H264,
+static const PenVideoDecoderConfig small = {.codec = PEN_VIDEO_H264,
                                             .width = 34,
                                             .height = 6,
                                             .max_pixels = 1 << 20,
@@ -50,8 +49,7 @@ static int open_mode(const char *mode, uint64_t reply_ns, const PenVideoDecoderC
 
 static int send_wanted(PenVideoDecoder *d, int64_t time, PenError *err)
 {
-    PenCodedPacket p = {
-        .struct_size = sizeof p, .flags = PEN_VIDEO_WANTED, .time = time, .data = "x", .bytes = 1};
+    PenCodedPacket p = {.flags = PEN_VIDEO_WANTED, .time = time, .data = "x", .bytes = 1};
     return pen__child_plugin.send(d, &p, err);
 }
 
@@ -119,7 +117,7 @@ TEST(large_packets)
     uint8_t *data = calloc(1, BYTES);
     CHECK(data);
     CHECK_INT(open_mode("good", 60 * SECOND, &small, &d, &err), PEN_OK);
-    PenCodedPacket p = {.struct_size = sizeof p, .data = data, .bytes = BYTES};
+    PenCodedPacket p = {.data = data, .bytes = BYTES};
     CHECK_INT(pen__child_plugin.send(d, &p, &err), PEN_OK);
     pen__child_plugin.close(d);
     free(data);
@@ -181,7 +179,7 @@ TEST(a_process_that_does_not_read)
     uint8_t *data = calloc(1, BYTES);
     CHECK(data);
     CHECK_INT(open_mode("deaf", SECOND, &small, &d, &err), PEN_OK);
-    PenCodedPacket p = {.struct_size = sizeof p, .data = data, .bytes = BYTES};
+    PenCodedPacket p = {.data = data, .bytes = BYTES};
     CHECK_INT(pen__child_plugin.send(d, &p, &err), PEN_E_DECODE_TIMEOUT);
     CHECK(strstr(err.message, "within 1 s"));
     pen__child_plugin.close(d);

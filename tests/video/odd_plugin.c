@@ -27,8 +27,7 @@ static int open_decoder(const PenVideoDecoderConfig *config, PenVideoDecoder **r
     if (!d)
         abort();
     d->codec = config->codec;
-    d->picture = (PenVideoPicture){.struct_size = sizeof d->picture,
-                                   .width = config->width,
+    d->picture = (PenVideoPicture){.width = config->width,
                                    .height = config->height,
                                    .n_planes = 1,
                                    .depth = 8,
@@ -98,7 +97,6 @@ static void close_decoder(PenVideoDecoder *d)
 }
 
 static const PenVideoPlugin plugin = {
-    .struct_size = sizeof plugin,
     .abi = PEN_VIDEO_ABI,
     .name = "odd",
     .open = open_decoder,

@@ -78,8 +78,7 @@ def header_pages(root):
     tree = "\n".join(name[:-2] for name in found)
     pages = {"reference/c-api/index.md": "\n".join([
         "# C API\n\nA program includes `penstock/penstock.h`, which includes all other headers. "
-        "[Use penstock from C](../../how-to/c.md) is the guide, and [C ABI](../c-abi.md) describes "
-        "what later releases keep.\n",
+        "[Use penstock from C](../../how-to/c.md) is the guide.\n",
         "| Header | What it is for |", "|---|---|", *rows,
         f"\n```{{toctree}}\n:hidden:\n\n{tree}\n```\n"])}
     for name, (_, text) in found.items():

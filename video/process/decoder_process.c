@@ -147,8 +147,7 @@ static void take_data(Server *s, uint64_t bytes)
 
 static void open_decoder(Server *s, const PenChildRequest *request)
 {
-    PenVideoDecoderConfig config = {.struct_size = sizeof config,
-                                    .codec = request->codec,
+    PenVideoDecoderConfig config = {.codec = request->codec,
                                     .width = request->width,
                                     .height = request->height,
                                     .max_pixels = request->max_size,
@@ -166,11 +165,8 @@ static void open_decoder(Server *s, const PenChildRequest *request)
 
 static void feed(Server *s, const PenChildRequest *request)
 {
-    PenCodedPacket packet = {.struct_size = sizeof packet,
-                             .flags = request->flags,
-                             .time = request->time,
-                             .data = s->data,
-                             .bytes = request->bytes};
+    PenCodedPacket packet = {
+        .flags = request->flags, .time = request->time, .data = s->data, .bytes = request->bytes};
     s->status = request->call == PEN_CHILD_SEND ? s->plugin->send(s->decoder, &packet, &s->error)
                                                 : s->plugin->drain(s->decoder, &s->error);
     if (s->status == PEN_OK)

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/abi.h"
 #include "base/team.h"
 #include "ingest/job/job.h"
 #include "ingest/job/join.h"
@@ -714,33 +713,20 @@ static void close_all(Finalise *f)
     pen__dir_unlock(&f->lock);
 }
 
-int pen_ingest_finalise_at_sized(const PenIngestSettings *settings, PenIngestResult *ret,
-                                 size_t ret_bytes, PenError *reterr)
+int pen_ingest_finalise(const PenIngestSettings *settings, PenIngestResult *ret, PenError *reterr)
 {
-    PenIngestSettings own;
+    PenIngestSettings own = pen__ingest_settings(settings);
     Finalise f = {.settings = &own, .lock = PEN_LOCK_NONE, .schema = {.class_field = -1}};
     PenIngestResult result = {0};
-    int r = pen__ingest_settings_copy(settings, &own, reterr);
-    if (r < 0)
-        return r;
     f.out = own.out;
-    r = open_place(&f, reterr);
+    int r = open_place(&f, reterr);
     if (r == PEN_OK)
         r = finalise(&f, &result, reterr);
     if (r < 0)
         r = explain(&f, r, reterr);
     clean_up(&f, r == PEN_OK, &result);
     close_all(&f);
-    if (r == PEN_OK)
-        pen__result_copy(ret, ret_bytes, &result, sizeof result);
+    if (r == PEN_OK && ret)
+        *ret = result;
     return r;
-}
-
-int pen_ingest_finalise_sized(const char *out, PenIngestResult *ret, size_t ret_bytes,
-                              PenError *reterr)
-{
-    PenIngestSettings settings;
-    pen_ingest_settings_init(&settings);
-    settings.out = out;
-    return pen_ingest_finalise_at_sized(&settings, ret, ret_bytes, reterr);
 }

@@ -3,7 +3,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/abi.h"
 #include "base/sys.h"
 #include "ingest/job/job.h"
 #include "ingest/job/join.h"
@@ -15,15 +14,12 @@
 
 #define WHERE "ingest/run"
 
-int pen_ingest_plan_sized(const PenIngestSettings *settings, PenIngestResult *ret, size_t ret_bytes,
-                          PenError *reterr)
+int pen_ingest_plan(const PenIngestSettings *settings, PenIngestResult *ret, PenError *reterr)
 {
     PenJob job;
-    PenIngestSettings own;
+    PenIngestSettings own = pen__ingest_settings(settings);
     PenIngestResult result = {0};
-    int r = pen__ingest_settings_copy(settings, &own, reterr);
-    if (r == PEN_OK)
-        r = pen__job_open(&job, &own, &result, 1, reterr);
+    int r = pen__job_open(&job, &own, &result, 1, reterr);
     if (r < 0)
         return r;
     const PenPlanInfo *info = pen__plan_info(job.plan);
@@ -38,8 +34,8 @@ int pen_ingest_plan_sized(const PenIngestSettings *settings, PenIngestResult *re
         pen__home_leave(job.home);
     }
     pen__job_close(&job);
-    if (r == PEN_OK)
-        pen__result_copy(ret, ret_bytes, &result, sizeof result);
+    if (r == PEN_OK && ret)
+        *ret = result;
     return r;
 }
 
@@ -244,20 +240,17 @@ static int run(PenJob *job, PenError *reterr)
     return job->base && info->n_items == 0 ? nothing_to_add(job, reterr) : pack(job, reterr);
 }
 
-int pen_ingest_run_sized(const PenIngestSettings *settings, PenIngestResult *ret, size_t ret_bytes,
-                         PenError *reterr)
+int pen_ingest_run(const PenIngestSettings *settings, PenIngestResult *ret, PenError *reterr)
 {
     PenJob job;
-    PenIngestSettings own;
+    PenIngestSettings own = pen__ingest_settings(settings);
     PenIngestResult result = {0};
-    int r = pen__ingest_settings_copy(settings, &own, reterr);
-    if (r == PEN_OK)
-        r = pen__job_open(&job, &own, &result, 0, reterr);
+    int r = pen__job_open(&job, &own, &result, 0, reterr);
     if (r < 0)
         return r;
     r = r == PEN_END ? fill_base(&job, reterr) : run(&job, reterr);
     pen__job_close(&job);
-    if (r == PEN_OK)
-        pen__result_copy(ret, ret_bytes, &result, sizeof result);
+    if (r == PEN_OK && ret)
+        *ret = result;
     return r;
 }

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/abi.h"
 #include "ingest/source/text.h"
 #include "ingest/video/encode.h"
 #include "net/address/address.h"
@@ -14,8 +13,7 @@
 #define WHERE "ingest/settings"
 #define DEFAULT_SHARD_BYTES (512ull << 20)
 
-static const PenIngestSettings INGEST_DEFAULTS = {.struct_size = sizeof INGEST_DEFAULTS,
-                                                  .video_seconds = 600,
+static const PenIngestSettings INGEST_DEFAULTS = {.video_seconds = 600,
                                                   .mode = PEN_MODE_KEEP,
                                                   .quality = 90,
                                                   .raw_share = 0.25,
@@ -24,8 +22,7 @@ static const PenIngestSettings INGEST_DEFAULTS = {.struct_size = sizeof INGEST_D
                                                   .max_bad = UINT64_MAX,
                                                   .shard_bytes = DEFAULT_SHARD_BYTES};
 
-static const PenWriterSettings WRITER_DEFAULTS = {.struct_size = sizeof WRITER_DEFAULTS,
-                                                  .mode = PEN_MODE_KEEP,
+static const PenWriterSettings WRITER_DEFAULTS = {.mode = PEN_MODE_KEEP,
                                                   .quality = 90,
                                                   .raw_share = 0.25,
                                                   .smart_threshold = 65536,
@@ -33,33 +30,29 @@ static const PenWriterSettings WRITER_DEFAULTS = {.struct_size = sizeof WRITER_D
                                                   .shard_bytes = DEFAULT_SHARD_BYTES,
                                                   .video_seconds = 600};
 
-void pen_ingest_settings_init_sized(PenIngestSettings *settings, size_t bytes)
+void pen_ingest_settings_init(PenIngestSettings *settings)
 {
-    pen__settings_default(settings, bytes, &INGEST_DEFAULTS, sizeof INGEST_DEFAULTS);
+    *settings = INGEST_DEFAULTS;
 }
 
-void pen_writer_settings_init_sized(PenWriterSettings *settings, size_t bytes)
+void pen_writer_settings_init(PenWriterSettings *settings)
 {
-    pen__settings_default(settings, bytes, &WRITER_DEFAULTS, sizeof WRITER_DEFAULTS);
+    *settings = WRITER_DEFAULTS;
 }
 
-int pen__ingest_settings_copy(const PenIngestSettings *given, PenIngestSettings *ret,
-                              PenError *reterr)
+PenIngestSettings pen__ingest_settings(const PenIngestSettings *given)
 {
-    *ret = INGEST_DEFAULTS;
-    int r = pen__settings_copy(ret, sizeof *ret, given, "pen_ingest_settings_init", reterr);
+    PenIngestSettings s = given ? *given : INGEST_DEFAULTS;
     /* What is read where it lies is fastest in the order in which it lies. The pack's settings have
      * to say so. */
-    if (r == PEN_OK && ret->in_place && ret->n_sources && pen__name_is_tar(ret->sources[0]))
-        ret->order = PEN_PACK_SOURCE;
-    return r;
+    if (s.in_place && s.n_sources && pen__name_is_tar(s.sources[0]))
+        s.order = PEN_PACK_SOURCE;
+    return s;
 }
 
-int pen__writer_settings_copy(const PenWriterSettings *given, PenWriterSettings *ret,
-                              PenError *reterr)
+PenWriterSettings pen__writer_settings(const PenWriterSettings *given)
 {
-    *ret = WRITER_DEFAULTS;
-    return pen__settings_copy(ret, sizeof *ret, given, "pen_writer_settings_init", reterr);
+    return given ? *given : WRITER_DEFAULTS;
 }
 
 static bool can_omit_index(int mode)
@@ -261,7 +254,6 @@ void pen__settings_text(const PenIngestSettings *s, char ret[PEN_SETTINGS_TEXT_B
 
 int pen__settings_report(const PenIngestSettings *s, PenIngestProgress progress, PenError *reterr)
 {
-    progress.struct_size = sizeof progress;
     if (!s->progress || s->progress(s->ctx, &progress) == 0)
         return PEN_OK;
     return pen__settings_cancelled(s, reterr);

@@ -12,11 +12,9 @@
 
 enum { PEN_SETTINGS_TEXT_BYTES = 512 };
 
-/* The program's settings, of its size, as the library's own. */
-int pen__ingest_settings_copy(const PenIngestSettings *given, PenIngestSettings *ret,
-                              PenError *reterr);
-int pen__writer_settings_copy(const PenWriterSettings *given, PenWriterSettings *ret,
-                              PenError *reterr);
+/* The program's settings; the defaults for NULL. */
+PenIngestSettings pen__ingest_settings(const PenIngestSettings *given);
+PenWriterSettings pen__writer_settings(const PenWriterSettings *given);
 int pen__settings_check(const PenIngestSettings *s, PenError *reterr);
 /* Only what concerns images; the public writer has no other settings of a run. */
 int pen__settings_check_images(const PenIngestSettings *s, PenError *reterr);

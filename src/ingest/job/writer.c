@@ -263,10 +263,7 @@ static int open_writer(PenWriter *w, const PenWriterSettings *s, PenError *reter
 int pen_writer_open(const char *path, const PenWriterSettings *settings, PenWriter **ret_writer,
                     PenError *reterr)
 {
-    PenWriterSettings own;
-    int r = pen__writer_settings_copy(settings, &own, reterr);
-    if (r < 0)
-        return r;
+    PenWriterSettings own = pen__writer_settings(settings);
     PenWriter *w = pen__zalloc(sizeof *w);
     if (!w)
         return pen__fail_memory(reterr, WHERE, path);
@@ -275,7 +272,7 @@ int pen_writer_open(const char *path, const PenWriterSettings *settings, PenWrit
     w->task.n_tasks = own.n_tasks;
     w->schema.class_field = -1;
     w->path = pen__strdup(path);
-    r = w->path ? open_writer(w, &own, reterr) : pen__fail_memory(reterr, WHERE, path);
+    int r = w->path ? open_writer(w, &own, reterr) : pen__fail_memory(reterr, WHERE, path);
     if (r < 0)
         pen_writer_close(&w);
     else

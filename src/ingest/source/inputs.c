@@ -149,7 +149,7 @@ int pen__inputs_report(const PenInputs *in, const char *stage, uint64_t done, ui
     const PenIngestSettings *s = in->settings;
     if (!s->progress)
         return PEN_OK;
-    PenIngestProgress p = {.struct_size = sizeof p, .stage = stage, .done = done, .total = total};
+    PenIngestProgress p = {.stage = stage, .done = done, .total = total};
     if (s->progress(s->ctx, &p))
         return pen__fail(
             reterr, PEN_E_CANCELLED, WHERE,

@@ -251,8 +251,7 @@ static void report_measuring(void *ctx)
 {
     Measuring *m = ctx;
     const PenIngestSettings *s = m->inputs->settings;
-    PenIngestProgress p = {.struct_size = sizeof p,
-                           .stage = "list",
+    PenIngestProgress p = {.stage = "list",
                            .done = m->inputs->n - m->inputs->n_items +
                                    PEN_MIN(atomic_load(&m->next), m->inputs->n_items)};
     if (m->is_cancelled || !s->progress || !s->progress(s->ctx, &p))

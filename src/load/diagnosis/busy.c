@@ -3,7 +3,6 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <string.h>
 
 #include "base/attr.h"
 
@@ -169,16 +168,13 @@ static void decide(PenBusy *b, const PenLoaderStats *s, double memory)
 void pen__busy_of(const PenLoaderStats *stats, const PenLoaderStats *since,
                   double transform_seconds, PenBusy *ret)
 {
-    PenLoaderStats s = {0}, from = {0}; /* each may be of an older library */
-    memcpy(&s, stats, PEN_MIN(stats->struct_size, sizeof s));
-    if (since)
-        memcpy(&from, since, PEN_MIN(since->struct_size, sizeof from));
+    const PenLoaderStats from = since ? *since : (PenLoaderStats){0};
     *ret = (PenBusy){.bottleneck = PEN_LIMIT_UNKNOWN,
                      .second = PEN_LIMIT_NONE,
                      .transform_seconds = transform_seconds};
-    double memory = fill(ret, &s, &from);
-    if (ret->seconds > 0 && (s.batches > from.batches || s.ns_wait > from.ns_wait))
-        decide(ret, &s, memory);
+    double memory = fill(ret, stats, &from);
+    if (ret->seconds > 0 && (stats->batches > from.batches || stats->ns_wait > from.ns_wait))
+        decide(ret, stats, memory);
 }
 
 const char *pen_loader_bottleneck(const PenLoaderStats *stats)

@@ -3,15 +3,14 @@
 
 #include <string.h>
 
-#include "base/abi.h"
 #include "base/attr.h"
 #include "load/diagnosis/advice.h"
 
-static const PenRunFacts DEFAULTS = {.struct_size = sizeof DEFAULTS};
+static const PenRunFacts DEFAULTS = {0};
 
-void pen_run_facts_init_sized(PenRunFacts *facts, size_t bytes)
+void pen_run_facts_init(PenRunFacts *facts)
 {
-    pen__settings_default(facts, bytes, &DEFAULTS, sizeof DEFAULTS);
+    *facts = DEFAULTS;
 }
 
 /* More memory would allow more requests at a time. Where half of them are as fast, it brings
@@ -23,31 +22,22 @@ static void check_requests(PenLoaderStats *s, const PenStages *stages)
         s->io_threads_wanted = s->io_threads;
 }
 
-int pen_diagnose_sized(const PenLoaderStats *stats, const PenRunFacts *facts, PenDiagnosis *ret,
-                       size_t ret_bytes, PenError *reterr)
+int pen_diagnose(const PenLoaderStats *stats, const PenRunFacts *facts, PenDiagnosis *ret,
+                 PenError *reterr)
 {
-    PenRunFacts f = DEFAULTS;
-    PenLoaderStats s = {0};
-    PenStages stages = {0};
+    PenRunFacts f = facts ? *facts : DEFAULTS;
+    PenLoaderStats s = *stats;
     PenBusy busy;
-    int r = pen__settings_copy(&f, sizeof f, facts, "pen_run_facts_init", reterr);
-    if (r < 0)
-        return r;
-    memcpy(&s, stats, PEN_MIN(stats->struct_size, sizeof s)); /* each may be of an older library */
-    if (f.stages)
-        memcpy(&stages, f.stages, PEN_MIN(f.stages->struct_size, sizeof stages));
-    f.stages = f.stages ? &stages : NULL;
+    (void)reterr;
     check_requests(&s, f.stages);
     pen__busy_of(&s, f.since, f.transform_seconds, &busy);
     PenCeilings ceilings = pen__ceilings_of(&busy, f.stages);
     PenAdviceCase k = {.stats = &s, .facts = &f, .busy = &busy, .ceilings = &ceilings};
-    PenDiagnosis v = {.struct_size = sizeof v,
-                      .bottleneck = pen__limit_name(busy.bottleneck),
-                      .second = pen__limit_name(busy.second),
-                      .per_second = busy.per_second,
-                      .wait_share = busy.seconds > 0 ? 1 - busy.consumer : 0};
-    pen__ceilings_list(&ceilings, &busy, &v);
-    pen__advice_list(&k, &v);
-    pen__result_copy(ret, ret_bytes, &v, sizeof v);
+    *ret = (PenDiagnosis){.bottleneck = pen__limit_name(busy.bottleneck),
+                          .second = pen__limit_name(busy.second),
+                          .per_second = busy.per_second,
+                          .wait_share = busy.seconds > 0 ? 1 - busy.consumer : 0};
+    pen__ceilings_list(&ceilings, &busy, ret);
+    pen__advice_list(&k, ret);
     return PEN_OK;
 }

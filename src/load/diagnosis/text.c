@@ -3,7 +3,6 @@
 #include <penstock/diagnosis.h>
 
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -144,27 +143,18 @@ static void put_no_advice(Text *t, const PenDiagnosis *v)
 
 size_t pen_diagnosis_text(const PenDiagnosis *diagnosis, char *buf, size_t bytes)
 {
-    PenDiagnosis v = {0};
-    bool has_advices = diagnosis->struct_size >= sizeof v;
     Text t = {.buf = buf, .bytes = bytes};
     char rate[32];
-    memcpy(&v, diagnosis, PEN_MIN(diagnosis->struct_size, sizeof v));
-    if (diagnosis->struct_size < offsetof(PenDiagnosis, advices)) /* of a program without lists */
-        v.n_stages = v.n_advices = 0;
-    else if (!has_advices)
-        v.n_advices = 0;
     if (bytes)
         buf[0] = '\0';
-    if (!v.bottleneck)
-        v.bottleneck = "unknown";
-    put_bottleneck(&t, &v);
+    put_bottleneck(&t, diagnosis);
     put(&t, "%s samples/s. The training loop waited for batches for %.0f %% of the time.\n",
-        number(v.per_second, rate), 100 * v.wait_share);
-    if (v.n_stages)
-        put_stages(&t, &v);
-    if (v.n_advices)
-        put_advices(&t, &v);
-    else if (has_advices)
-        put_no_advice(&t, &v);
+        number(diagnosis->per_second, rate), 100 * diagnosis->wait_share);
+    if (diagnosis->n_stages)
+        put_stages(&t, diagnosis);
+    if (diagnosis->n_advices)
+        put_advices(&t, diagnosis);
+    else
+        put_no_advice(&t, diagnosis);
     return t.at;
 }

@@ -6,7 +6,6 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "base/abi.h"
 #include "base/crc32c.h"
 #include "base/machine/cores.h"
 #include "base/machine/cpu.h"
@@ -498,8 +497,8 @@ static void compare_packs(const Bench *b, PenStages *ret)
     ret->area_ratio = b->n ? area / b->n : 0;
 }
 
-int pen_bench_stages_sized(PenPack *pack, const PenLoaderSettings *settings, double seconds,
-                           PenStages *ret, size_t ret_bytes, PenError *reterr)
+int pen_bench_stages(PenPack *pack, const PenLoaderSettings *settings, double seconds,
+                     PenStages *ret, PenError *reterr)
 {
     Bench b = {0};
     PenStages stages = {0};
@@ -523,7 +522,7 @@ int pen_bench_stages_sized(PenPack *pack, const PenLoaderSettings *settings, dou
     if (r == PEN_OK && b.n)
         r = time_reading(&b, seconds, &stages, reterr);
     pen__load_plan_fini(&b.plan);
-    if (r == PEN_OK)
-        pen__result_copy(ret, ret_bytes, &stages, sizeof stages);
+    if (r == PEN_OK && ret)
+        *ret = stages;
     return r;
 }

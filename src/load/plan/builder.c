@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/abi.h"
 #include "base/bytes.h"
 #include "base/machine/cores.h"
 #include "base/machine/ranks.h"
@@ -26,16 +25,12 @@ enum { READERS = 64, FETCHERS = 256 };
 
 /* ---- settings ---- */
 
-static const PenLoaderSettings DEFAULTS = {.struct_size = sizeof DEFAULTS,
-                                           .batch_size = 256,
-                                           .world = 1,
-                                           .memory_bytes = 2ull << 30,
-                                           .stall_ms = 300000,
-                                           .max_bad = 100};
+static const PenLoaderSettings DEFAULTS = {
+    .batch_size = 256, .world = 1, .memory_bytes = 2ull << 30, .stall_ms = 300000, .max_bad = 100};
 
-void pen_loader_settings_init_sized(PenLoaderSettings *settings, size_t bytes)
+void pen_loader_settings_init(PenLoaderSettings *settings)
 {
-    pen__settings_default(settings, bytes, &DEFAULTS, sizeof DEFAULTS);
+    *settings = DEFAULTS;
 }
 
 static int out_of_range(PenError *reterr, const char *name, uint64_t found, const char *expected)
@@ -316,11 +311,8 @@ void pen__load_plan_fini(PenLoadPlan *p)
 
 static int begin(PenLoadPlan *p, const PenLoaderSettings *settings, PenError *reterr)
 {
-    *p = (PenLoadPlan){.set = DEFAULTS, .epoch_most = PEN_EPOCH_MOST};
-    int r =
-        pen__settings_copy(&p->set, sizeof p->set, settings, "pen_loader_settings_init", reterr);
-    if (r == PEN_OK)
-        r = check_settings(&p->set, reterr);
+    *p = (PenLoadPlan){.set = settings ? *settings : DEFAULTS, .epoch_most = PEN_EPOCH_MOST};
+    int r = check_settings(&p->set, reterr);
     if (p->set.last_batch == PEN_LAST_AUTO)
         p->set.last_batch = p->set.order != PEN_ORDER_SEQUENTIAL && p->set.world > 1
                                 ? PEN_LAST_PAD
@@ -362,21 +354,16 @@ int pen__load_plan_build(PenLoadPlan *p, PenPack *pack, const PenLoaderSettings 
 
 /* ---- mixtures ---- */
 
-static const PenMixSettings MIX_DEFAULTS = {.struct_size = sizeof MIX_DEFAULTS, .n_stages = 1};
-
-void pen_mix_settings_init_sized(PenMixSettings *settings, size_t bytes)
+void pen_mix_settings_init(PenMixSettings *settings)
 {
-    pen__settings_default(settings, bytes, &MIX_DEFAULTS, sizeof MIX_DEFAULTS);
+    *settings = (PenMixSettings){.n_stages = 1};
 }
 
 int pen__load_plan_build_mix(PenLoadPlan *p, const PenMixSettings *mix,
                              const PenLoaderSettings *settings, PenError *reterr)
 {
-    PenMixSettings own = MIX_DEFAULTS;
     int r = begin(p, settings, reterr);
-    if (r == PEN_OK)
-        r = pen__settings_copy(&own, sizeof own, mix, "pen_mix_settings_init", reterr);
     if (r < 0)
         return r;
-    return finish(p, &own, pen__sources_open(p, &own, reterr), reterr);
+    return finish(p, mix, pen__sources_open(p, mix, reterr), reterr);
 }

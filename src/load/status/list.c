@@ -7,7 +7,6 @@
 
 #include <penstock/running.h>
 
-#include "base/abi.h"
 #include "base/attr.h"
 #include "base/error.h"
 #include "base/mem.h"
@@ -119,33 +118,30 @@ static uint64_t age_ns(const PenLoadStatus *s)
     return now > s->clock_ns ? now - s->clock_ns : 0;
 }
 
-int pen_loader_list_get_sized(const PenLoaderList *list, uint64_t i, PenRunningLoader *ret,
-                              size_t ret_bytes)
+int pen_loader_list_get(const PenLoaderList *list, uint64_t i, PenRunningLoader *ret)
 {
     if (i >= list->n)
         return PEN_END;
     const PenLoadStatus *s = &list->all[i];
-    const PenRunningLoader loader = {.process = (int32_t)s->process,
-                                     .rank = (uint32_t)s->rank,
-                                     .world = (uint32_t)s->world,
-                                     .epoch = s->epoch,
-                                     .batch = s->batch,
-                                     .batches = s->batches,
-                                     .memory_limit_bytes = s->memory_limit_bytes,
-                                     .requests_in_flight = (uint32_t)s->requests_in_flight,
-                                     .cache_hits = s->cache_hits,
-                                     .cache_misses = s->cache_misses,
-                                     .age_ns = age_ns(s),
-                                     .pack = s->pack};
-    pen__result_copy(ret, ret_bytes, &loader, sizeof loader);
+    *ret = (PenRunningLoader){.process = (int32_t)s->process,
+                              .rank = (uint32_t)s->rank,
+                              .world = (uint32_t)s->world,
+                              .epoch = s->epoch,
+                              .batch = s->batch,
+                              .batches = s->batches,
+                              .memory_limit_bytes = s->memory_limit_bytes,
+                              .requests_in_flight = (uint32_t)s->requests_in_flight,
+                              .cache_hits = s->cache_hits,
+                              .cache_misses = s->cache_misses,
+                              .age_ns = age_ns(s),
+                              .pack = s->pack};
     return PEN_OK;
 }
 
-int pen_loader_list_stats_sized(const PenLoaderList *list, uint64_t i, PenLoaderStats *ret,
-                                size_t ret_bytes)
+int pen_loader_list_stats(const PenLoaderList *list, uint64_t i, PenLoaderStats *ret)
 {
     if (i >= list->n)
         return PEN_END;
-    pen__result_copy(ret, ret_bytes, &list->all[i].stats, sizeof list->all[i].stats);
+    *ret = list->all[i].stats;
     return PEN_OK;
 }

@@ -168,7 +168,7 @@ static bool read_line(const char *line, size_t bytes, PenLoadStatus *s)
 
 bool pen__status_read(const char text[PEN_STATUS_BYTES], PenLoadStatus *ret)
 {
-    PenLoadStatus s = {.stats.struct_size = sizeof s.stats};
+    PenLoadStatus s = {0};
     size_t n = checked_bytes(text), at = sizeof HEAD - 1;
     if (n < at || memcmp(text, HEAD, at) != 0)
         return false;

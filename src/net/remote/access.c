@@ -7,14 +7,6 @@
 
 #define WHERE "net/remote"
 
-static int open_place(const char *prefix, const PenRemoteSettings *settings, PenRemote **ret,
-                      PenError *reterr)
-{
-    PenRemoteSettings own;
-    int r = pen__remote_settings_copy(settings, &own, reterr);
-    return r < 0 ? r : pen__remote_open(prefix, &own, ret, reterr);
-}
-
 /* ---- listing --------------------------------------------------------------------------------- */
 
 typedef struct Listed {
@@ -35,7 +27,7 @@ int pen_remote_list(const char *prefix, const PenRemoteSettings *settings, PenRe
 {
     PenRemote *remote = NULL;
     Listed l = {.each = each, .ctx = ctx};
-    int r = open_place(prefix, settings, &remote, reterr);
+    int r = pen__remote_open(prefix, settings, &remote, reterr);
     if (r == PEN_OK && !pen__remote_is_s3(remote))
         r = pen__fail(reterr, PEN_E_UNSUPPORTED, WHERE,
                       "%s: expected an s3:// URL: web servers do not list their files",
@@ -80,7 +72,7 @@ int pen_remote_read(const char *prefix, const char *name, const PenRemoteSetting
     PenObject object;
     Reading reading = {.memory = memory, .ctx = ctx, .name = name};
     PenFetch fetch = {.most_bytes = most_bytes, .begin = begin, .take = take, .ctx = &reading};
-    int r = open_place(prefix, settings, &remote, reterr);
+    int r = pen__remote_open(prefix, settings, &remote, reterr);
     if (r == PEN_OK)
         r = pen__remote_fetch(remote, name, &fetch, &object, reterr);
     pen__remote_close(&remote);

@@ -4,7 +4,6 @@
 
 #include <string.h>
 
-#include "base/abi.h"
 #include "base/attr.h"
 #include "base/machine/ranks.h"
 #include "base/sha256.h"
@@ -14,18 +13,16 @@
 
 #define WHERE "net/remote"
 
-static const PenRemoteSettings DEFAULTS = {.struct_size = sizeof DEFAULTS, .path_style = -1};
+static const PenRemoteSettings DEFAULTS = {.path_style = -1};
 
-void pen_remote_settings_init_sized(PenRemoteSettings *settings, size_t bytes)
+void pen_remote_settings_init(PenRemoteSettings *settings)
 {
-    pen__settings_default(settings, bytes, &DEFAULTS, sizeof DEFAULTS);
+    *settings = DEFAULTS;
 }
 
-int pen__remote_settings_copy(const PenRemoteSettings *given, PenRemoteSettings *ret,
-                              PenError *reterr)
+PenRemoteSettings pen__remote_settings(const PenRemoteSettings *given)
 {
-    *ret = DEFAULTS;
-    return pen__settings_copy(ret, sizeof *ret, given, "pen_remote_settings_init", reterr);
+    return given ? *given : DEFAULTS;
 }
 
 int pen_is_remote(const char *text)

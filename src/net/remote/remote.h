@@ -19,10 +19,9 @@ typedef struct PenObject {
     char etag[132]; /* with its quotes; "" when the server gives none */
 } PenObject;
 
-/* The program's settings, of its size, as the library's own; `given` may be NULL. */
-int pen__remote_settings_copy(const PenRemoteSettings *given, PenRemoteSettings *ret,
-                              PenError *reterr);
-/* `settings` are the library's own, or NULL. Connects to nothing yet. */
+/* The defaults for NULL. */
+PenRemoteSettings pen__remote_settings(const PenRemoteSettings *given);
+/* `settings` may be NULL. Connects to nothing yet. */
 int pen__remote_open(const char *address, const PenRemoteSettings *settings, PenRemote **ret,
                      PenError *reterr);
 /* Is the address in the same bucket or at the same server as `r`, which was opened with the same

@@ -5,7 +5,6 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-#include "base/abi.h"
 #include "base/machine/cores.h"
 #include "base/sys.h"
 #include "base/team.h"
@@ -17,11 +16,11 @@
 
 enum { MOST_THREADS = 256 };
 
-static const PenDecodeSettings DEFAULTS = {.struct_size = sizeof DEFAULTS};
+static const PenDecodeSettings DEFAULTS = {0};
 
-void pen_decode_settings_init_sized(PenDecodeSettings *settings, size_t bytes)
+void pen_decode_settings_init(PenDecodeSettings *settings)
 {
-    pen__settings_default(settings, bytes, &DEFAULTS, sizeof DEFAULTS);
+    *settings = DEFAULTS;
 }
 
 static int check_settings(const PenDecodeSettings *s, PenError *reterr)
@@ -48,9 +47,8 @@ static int check_settings(const PenDecodeSettings *s, PenError *reterr)
 
 static int take_settings(const PenDecodeSettings *given, PenDecodeSettings *ret, PenError *reterr)
 {
-    *ret = DEFAULTS;
-    int r = pen__settings_copy(ret, sizeof *ret, given, "pen_decode_settings_init", reterr);
-    return r < 0 ? r : check_settings(ret, reterr);
+    *ret = given ? *given : DEFAULTS;
+    return check_settings(ret, reterr);
 }
 
 int pen_decode(PenDecodeItem *item, const PenDecodeSettings *settings, PenError *reterr)

@@ -123,9 +123,6 @@ int pen__decode_file(PenDecodeContext *k, PenDecodeItem *item, const PenDecodeSe
                      PenError *reterr)
 {
     File f;
-    if (item->reserved32 || item->reserved[0] || item->reserved[1])
-        return pen__fail(reterr, PEN_E_UNSUPPORTED, where,
-                         "item: expected 0 in its reserved members; a later release may use them");
     int r = read_header(item, &f, reterr);
     if (r == PEN_OK)
         r = choose_box(item, &f, reterr);

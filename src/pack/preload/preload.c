@@ -5,7 +5,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "base/abi.h"
 #include "base/attr.h"
 #include "base/machine/cores.h"
 #include "base/machine/memory.h"
@@ -34,11 +33,11 @@ typedef struct Preloading {
     uint64_t seen, stalled_at; /* what all had done, and when that is too long ago */
 } Preloading;
 
-static const PenPreloadSettings DEFAULTS = {.struct_size = sizeof DEFAULTS};
+static const PenPreloadSettings DEFAULTS = {0};
 
-void pen_preload_settings_init_sized(PenPreloadSettings *settings, size_t bytes)
+void pen_preload_settings_init(PenPreloadSettings *settings)
 {
-    pen__settings_default(settings, bytes, &DEFAULTS, sizeof DEFAULTS);
+    *settings = DEFAULTS;
 }
 
 /* ---- what is there --------------------------------------------------------------------------- */
@@ -264,15 +263,13 @@ static int preload(Preloading *x, PenPreloadResult *result, PenError *reterr)
     return r;
 }
 
-int pen_pack_preload_sized(PenPack *pack, const PenPreloadSettings *settings, PenPreloadResult *ret,
-                           size_t ret_bytes, PenError *reterr)
+int pen_pack_preload(PenPack *pack, const PenPreloadSettings *settings, PenPreloadResult *ret,
+                     PenError *reterr)
 {
-    PenPreloadSettings own = DEFAULTS;
+    PenPreloadSettings own = settings ? *settings : DEFAULTS;
     PenPreloadResult result = {0};
     Preloading x = {.pack = pack, .settings = &own};
-    int r = pen__settings_copy(&own, sizeof own, settings, "pen_preload_settings_init", reterr);
-    if (r == PEN_OK)
-        r = check_use(pack, &own, reterr);
+    int r = check_use(pack, &own, reterr);
     if (r < 0)
         return r;
     if (pack->preload) {
@@ -285,7 +282,7 @@ int pen_pack_preload_sized(PenPack *pack, const PenPreloadSettings *settings, Pe
         pen__preload_close(&x.preload);
         pen__free(x.records);
     }
-    if (r == PEN_OK)
-        pen__result_copy(ret, ret_bytes, &result, sizeof result);
+    if (r == PEN_OK && ret)
+        *ret = result;
     return r;
 }

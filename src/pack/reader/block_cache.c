@@ -2,7 +2,6 @@
 /* Blocks of a pack that has a cache, and the public calls for that. */
 #include <string.h>
 
-#include "base/abi.h"
 #include "pack/reader/cached.h"
 
 #define WHERE "pack/cache"
@@ -126,10 +125,9 @@ int pen_pack_cache(PenPack *pack, const PenCacheSettings *settings, PenError *re
     return PEN_OK;
 }
 
-void pen_pack_cache_stats_sized(const PenPack *pack, PenCacheStats *ret, size_t ret_bytes)
+void pen_pack_cache_stats(const PenPack *pack, PenCacheStats *ret)
 {
-    PenCacheStats stats = {0};
+    *ret = (PenCacheStats){0};
     if (pack->cache)
-        pen__cache_stats(pack->cache, &stats);
-    pen__result_copy(ret, ret_bytes, &stats, sizeof stats);
+        pen__cache_stats(pack->cache, ret);
 }

@@ -7,7 +7,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/abi.h"
 #include "base/bytes.h"
 #include "base/sys.h"
 #include "base/thread.h"
@@ -23,8 +22,7 @@
 static void fill_info(PenPack *p)
 {
     const PenManifest *m = &p->m;
-    p->info = (PenPackInfo){.struct_size = sizeof p->info,
-                            .format_version = PEN_FORMAT_VERSION,
+    p->info = (PenPackInfo){.format_version = PEN_FORMAT_VERSION,
                             .n_samples = m->n_samples,
                             .n_blocks = m->n_blocks,
                             .n_shards = m->n_shards,
@@ -82,19 +80,17 @@ static int open_outside(PenPack *p, PenError *reterr)
     return r;
 }
 
-static const PenFileSettings FILE_DEFAULTS = {.struct_size = sizeof FILE_DEFAULTS};
+static const PenFileSettings FILE_DEFAULTS = {0};
 
-void pen_file_settings_init_sized(PenFileSettings *settings, size_t bytes)
+void pen_file_settings_init(PenFileSettings *settings)
 {
-    pen__settings_default(settings, bytes, &FILE_DEFAULTS, sizeof FILE_DEFAULTS);
+    *settings = FILE_DEFAULTS;
 }
 
 int pen_pack_files(PenPack *pack, const PenFileSettings *settings, PenError *reterr)
 {
-    PenFileSettings own = FILE_DEFAULTS;
+    PenFileSettings own = settings ? *settings : FILE_DEFAULTS;
     int r = pen__pack_alive(pack, reterr);
-    if (r == PEN_OK)
-        r = pen__settings_copy(&own, sizeof own, settings, "pen_file_settings_init", reterr);
     if (r == PEN_OK &&
         ((own.n_roots && !own.roots) || (own.n_moved && (!own.moved_from || !own.moved_to))))
         r = pen__fail(reterr, PEN_E_INVALID, WHERE,
@@ -215,7 +211,7 @@ static int no_object(const char *address, PenError *reterr)
                      address, PEN_MANIFEST_NAME);
 }
 
-void pen_pack_remote_stats_sized(const PenPack *p, PenRemoteStats *ret, size_t ret_bytes)
+void pen_pack_remote_stats(const PenPack *p, PenRemoteStats *ret)
 {
     PenRemote *remote = p->store ? pen__store_remote(p->store) : NULL;
     PenPolicyCounts n = {0};
@@ -223,7 +219,7 @@ void pen_pack_remote_stats_sized(const PenPack *p, PenRemoteStats *ret, size_t r
         pen__remote_counts(remote, &n);
     if (p->outside)
         pen__outside_count(p->outside, &n);
-    PenRemoteStats stats = {.in_flight = (uint32_t)n.in_flight,
+    *ret = (PenRemoteStats){.in_flight = (uint32_t)n.in_flight,
                             .limit = (uint32_t)n.limit,
                             .requests = n.attempts,
                             .retries = n.retries,
@@ -232,7 +228,6 @@ void pen_pack_remote_stats_sized(const PenPack *p, PenRemoteStats *ret, size_t r
                             .throttles = n.throttles,
                             .failures = n.failures,
                             .bytes = n.bytes};
-    pen__result_copy(ret, ret_bytes, &stats, sizeof stats);
 }
 
 int pen_pack_open_at(const char *where, const PenRemoteSettings *settings, PenPack **ret_pack,
