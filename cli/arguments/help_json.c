@@ -99,7 +99,7 @@ static void add_topic(CliReport *report, const CliTopic *topic)
 int cli_help_json(FILE *to, PenError *reterr)
 {
     CliReport report = {0};
-    cli_report_text(&report, "version", pen_version(NULL));
+    cli_report_text(&report, "version", pen_version());
     cli_report_text(&report, "summary", cli_program.summary);
     add_parts(&report, "about", cli_program.about, "\n");
     add_parts(&report, "examples", cli_program.examples, "\n");

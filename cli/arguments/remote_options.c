@@ -87,7 +87,7 @@ int cli_remote_open(const CliArgs *args, const char *where, PenPack **ret, PenEr
     cli_remote_settings(args, &settings);
     r = cli_files_settings(args, &files, reterr);
     if (r == PEN_OK)
-        r = pen_pack_open_at(where, &settings, &pack, reterr);
+        r = pen_pack_open(where, &settings, &pack, reterr);
     if (r == PEN_OK)
         r = pen_pack_files(pack, &files.settings, reterr);
     if (r == PEN_OK && args->values[CLI_OPT_CACHE].given)

@@ -30,7 +30,7 @@ int cli_probe(const CliArgs *args)
     CliReport report = {0};
     char cpu[256];
     cpu_name(cpu, sizeof cpu);
-    cli_report_text(&report, "version", pen_version(NULL));
+    cli_report_text(&report, "version", pen_version());
     cli_report_text(&report, "cpu", cpu);
     cli_report_text(&report, "tier", pen_cpu_tier());
     cli_report_number(&report, "cores", pen_cpu_cores());

@@ -45,13 +45,11 @@ static void add_libraries(CliReport *report)
     cli_report_close(report);
 }
 
-static int print_json(const char *version, const char *api)
+static int print_json(void)
 {
     CliReport report = {0};
     PenError error = {0};
-    cli_report_text(&report, "version", version);
-    cli_report_text(&report, "api", api);
-    cli_report_number(&report, "abi", PEN_ABI_VERSION);
+    cli_report_text(&report, "version", pen_version());
     cli_report_text(&report, "tier", pen_cpu_tier());
     add_features(&report);
     add_libraries(&report);
@@ -64,13 +62,8 @@ static int print_json(const char *version, const char *api)
 
 int cli_version(int json)
 {
-    uint32_t number = 0;
-    char api[16];
-    const char *version = pen_version(&number);
-    snprintf(api, sizeof api, "%u.%u.%u", (unsigned)(number >> 16 & 0xFF),
-             (unsigned)(number >> 8 & 0xFF), (unsigned)(number & 0xFF));
     if (json)
-        return print_json(version, api);
-    printf("penstock %s (API %s)\n", version, api);
+        return print_json();
+    printf("penstock %s\n", pen_version());
     return CLI_EXIT_OK;
 }

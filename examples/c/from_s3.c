@@ -16,7 +16,7 @@ static int open_with_cache(const char *url, const char *cache, PenPack **ret, Pe
     remote.outage_ms = 60000; /* stop retrying after a minute */
     pen_cache_settings_init(&settings);
     settings.directory = cache;
-    int r = pen_pack_open_at(url, &remote, ret, error);
+    int r = pen_pack_open(url, &remote, ret, error);
     return r < 0 ? r : pen_pack_cache(*ret, &settings, error);
 }
 

@@ -57,7 +57,7 @@ int main(int argc, char **argv)
     settings.batch_size = (uint32_t)strtoul(argv[2], NULL, 10);
     settings.order = PEN_ORDER_RANDOM;
     settings.pipeline = "decode | random_resized_crop 224 | hflip | tensor u8 nhwc";
-    int r = pen_pack_open(argv[1], &pack, &error);
+    int r = pen_pack_open(argv[1], NULL, &pack, &error);
     if (r == PEN_OK)
         r = pen_loader_open(pack, &settings, &loader, &error);
     if (r == PEN_OK) {

@@ -63,7 +63,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: read_sample PACK KEY OUT\n");
         return 2;
     }
-    int r = pen_pack_open(argv[1], &pack, &error);
+    int r = pen_pack_open(argv[1], NULL, &pack, &error);
     if (r == PEN_OK)
         r = pen_pack_find(pack, argv[2], strlen(argv[2]), &sample, &error);
     for (uint32_t f = 0; r == PEN_OK && f < pen_pack_info(pack)->n_fields; f++)

@@ -258,9 +258,6 @@ PEN_API PenBatch *pen_batch_ref(PenBatch *batch);
 /** Releases a reference and sets *batch to NULL; accepts NULL. Any thread may call it. */
 PEN_API void pen_batch_unref(PenBatch **batch);
 
-/** Returns the hash of all that defines the order of this loader: see PenLoaderStats. */
-PEN_API uint64_t pen_loader_order_hash(const PenLoader *loader);
-
 #define PEN_STATE_BYTES 512
 
 /** Writes the position as one line of text, "key=value ...", which is the same on every rank. `buf`

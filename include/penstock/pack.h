@@ -123,12 +123,11 @@ typedef struct PenPackInfo {
     uint64_t stored_bytes;
 } PenPackInfo;
 
-/** Opens the pack in directory `path` or at an s3://, https:// or http:// URL. Reads the
- * manifest and no shard. */
-PEN_NODISCARD PEN_API int pen_pack_open(const char *path, PenPack **ret_pack, PenError *reterr);
-/** The same with settings for a URL. */
-PEN_NODISCARD PEN_API int pen_pack_open_at(const char *where, const PenRemoteSettings *settings,
-                                           PenPack **ret_pack, PenError *reterr);
+/** Opens the pack in a directory or at an s3://, https:// or http:// URL. Reads the manifest and no
+ * shard. `settings` are for a URL, and may be NULL. */
+PEN_NODISCARD PEN_API int pen_pack_open(const char *where, const PenRemoteSettings *settings,
+                                        PenPack **ret_pack, PenError *reterr);
+
 /** Where the files of an in-place pack are, see pen_ingest_run. A path in such a pack is relative
  * to the directory or prefix that holds the pack, or absolute, or the URL of an object. Files below
  * that directory are always found; others only below the directories and URLs named here. */

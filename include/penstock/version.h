@@ -10,13 +10,10 @@
 extern "C" {
 #endif
 
-#define PEN_VERSION "0.1.0"
-#define PEN_API_VERSION 0x00000100u /**< version of these headers: 0x00MMmmpp for MM.mm.pp */
-#define PEN_ABI_VERSION 1           /**< the number in libpenstock.so.1 */
+#define PEN_VERSION "0.1.0" /**< version of these headers */
 
-/** Returns the version of the library as text. ret_api, which may be NULL, receives the
- * PEN_API_VERSION that the library was built with. Any thread may call it. */
-PEN_API const char *pen_version(uint32_t *ret_api);
+/** Returns the version of the library. Any thread may call it. */
+PEN_API const char *pen_version(void);
 
 /** Bytes for the text of a version in pen_library. */
 #define PEN_LIBRARY_VERSION 32

@@ -556,13 +556,14 @@ static PyObject *loader_save(CoreLoader *self, PyObject *unused)
 /* 16 hexadecimal digits, as a state has them. */
 static PyObject *loader_order_hash(CoreLoader *self, PyObject *unused)
 {
+    PenLoaderStats stats;
     (void)unused;
     PenLoader *loader = enter(self);
     if (!loader)
         return NULL;
-    uint64_t hash = pen_loader_order_hash(loader);
+    pen_loader_stats(loader, &stats);
     leave(self);
-    return core_hash(hash);
+    return core_hash(stats.order_hash);
 }
 
 typedef struct Saved {

@@ -86,7 +86,7 @@ static int exec_module(PyObject *module)
     Py_DECREF(errors);
     if (!state->make_error || core_add_statuses(module) < 0)
         return -1;
-    if (PyModule_AddStringConstant(module, "version", pen_version(NULL)) < 0)
+    if (PyModule_AddStringConstant(module, "version", pen_version()) < 0)
         return -1;
     if (add_type(module, &core_pack_spec, &state->pack) < 0 ||
         add_type(module, &core_writer_spec, &state->writer) < 0 ||

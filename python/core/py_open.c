@@ -103,8 +103,8 @@ static int set_cache(const CorePlace *place, PenPack *pack, PenError *error)
 static int open_pack(const CorePlace *place, PenPack **ret, PenError *error)
 {
     PenPack *pack = NULL;
-    int r = pen_pack_open_at(
-        place->path, place->remote ? core_remote_settings(place->remote) : NULL, &pack, error);
+    int r = pen_pack_open(place->path, place->remote ? core_remote_settings(place->remote) : NULL,
+                          &pack, error);
     if (r == PEN_OK && place->files_bytes)
         r = set_files(place, pack, error);
     if (r == PEN_OK && place->cache)

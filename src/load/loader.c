@@ -473,11 +473,6 @@ int pen_loader_get(PenLoader *loader, uint64_t epoch, uint64_t index, PenBatch *
 
 /* ---- state ---- */
 
-uint64_t pen_loader_order_hash(const PenLoader *loader)
-{
-    return pen__state_hash(&loader->engine->plan.state);
-}
-
 int pen_loader_save(const PenLoader *loader, char *buf, PenError *reterr)
 {
     PenState s = loader->engine->plan.state;

@@ -98,7 +98,7 @@ static int load_manifest(Copier *c, PenError *reterr)
 static int open_from(Copier *c, PenError *reterr)
 {
     const PenCopySettings *s = c->settings;
-    int r = pen_pack_open_at(s->from, s->from_remote, &c->pack, reterr);
+    int r = pen_pack_open(s->from, s->from_remote, &c->pack, reterr);
     if (r == PEN_OK && s->files)
         r = pen_pack_files(c->pack, s->files, reterr);
     if (r < 0)

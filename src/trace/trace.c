@@ -220,8 +220,8 @@ static int add_start(PenTrace *t, const PenTraceSettings *s)
     snprintf(args, sizeof args,
              "\"version\":\"%s\",\"rank\":%" PRIu32 ",\"world\":%" PRIu32
              ",\"unix_minus_monotonic_us\":%" PRId64 ",\"begin_us\":%" PRIu64 ",\"one_in\":%d",
-             pen_version(NULL), s->rank, s->world, (int64_t)(unix_ns - now_ns) / 1000,
-             now_ns / 1000, PEN_TIMED_EVERY);
+             pen_version(), s->rank, s->world, (int64_t)(unix_ns - now_ns) / 1000, now_ns / 1000,
+             PEN_TIMED_EVERY);
     int r = pen__buf_add(&t->text, "[\n", 2);
     if (r == 0)
         r = pen__event_text(&t->text, t->pid, 0, "process_name", "name", name);

@@ -265,7 +265,7 @@ static void write_again(const Case *c, const uint8_t id[16])
                             c->settings.n_fields, &err));
     MUST(pen_writer_finish(w, &n, &err));
     pen_writer_close(&w);
-    MUST(pen_pack_open(PACK_AGAIN, &pack, &err));
+    MUST(pen_pack_open(PACK_AGAIN, NULL, &pack, &err));
     REQUIRE(memcmp(pen_pack_info(pack)->id, id, 16) == 0);
     pen_pack_close(&pack);
 }
@@ -447,7 +447,7 @@ static void require_pack(const Case *c)
     PenPack *pack = NULL;
     PenVerifySettings settings;
     PenVerifyResult result;
-    MUST(pen_pack_open(PACK, &pack, &err));
+    MUST(pen_pack_open(PACK, NULL, &pack, &err));
     const PenPackInfo *info = pen_pack_info(pack);
     REQUIRE(info->n_samples == c->n && info->block_samples == c->settings.block_samples);
     REQUIRE(info->n_fields == c->settings.n_fields && info->n_classes == c->settings.n_classes);

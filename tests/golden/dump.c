@@ -188,7 +188,7 @@ static int run(const char *path, PenError *e)
     settings.decode = 1;
     settings.threads = 1;
     settings.problem = on_problem;
-    int r = pen_pack_open(path, &pack, e);
+    int r = pen_pack_open(path, NULL, &pack, e);
     if (r == PEN_OK)
         r = pen_pack_verify(pack, &settings, &result, e);
     if (r == PEN_OK)

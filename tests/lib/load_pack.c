@@ -205,7 +205,7 @@ PenPack *load_pack_open(const char *dir)
 {
     PenPack *pack = NULL;
     PenError e = {0};
-    if (pen_pack_open(dir, &pack, &e) < 0)
+    if (pen_pack_open(dir, NULL, &pack, &e) < 0)
         must_failed(dir, 0, e.message);
     return pack;
 }

@@ -106,7 +106,7 @@ void tile_pack(const char *from, const char *to, uint64_t shard_bytes)
     char part[5000];
     snprintf(part, sizeof part, "%s/part", to);
     must(&t, mkdir(to, 0777));
-    must(&t, pen_pack_open(from, &t.from, &t.err));
+    must(&t, pen_pack_open(from, NULL, &t.from, &t.err));
     must(&t, pen__store_open(to, NULL, &t.to, &t.err));
     const PenManifest *source = pen__pack_manifest(t.from);
     t.schema = source->schema;

@@ -157,7 +157,7 @@ static void clear_top(void)
 static bool load_id(uint8_t id[16])
 {
     PenPack *pack = NULL;
-    if (pen_pack_open(out, &pack, NULL) < 0)
+    if (pen_pack_open(out, NULL, &pack, NULL) < 0)
         return false;
     memcpy(id, pen_pack_info(pack)->id, 16);
     pen_pack_close(&pack);
@@ -232,7 +232,7 @@ static Found look(Sweep *s, const Recorded *r, size_t n)
     PenError e = {0};
     PenVerifySettings settings;
     PenVerifyResult result;
-    int status = pen_pack_open(out, &pack, &e);
+    int status = pen_pack_open(out, NULL, &pack, &e);
     if (status == PEN_E_NOT_FOUND)
         return FOUND_NONE;
     if (status < 0) {

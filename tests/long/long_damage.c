@@ -266,7 +266,7 @@ static void make_in_place(InPlace *p, Tree *tree)
     s.in_place = 1;
     s.mode = PEN_MODE_KEEP;
     MUST(pen_ingest_run(&s, &result, NULL) == PEN_OK);
-    MUST(pen_pack_open(p->pack, &pack, NULL) == PEN_OK);
+    MUST(pen_pack_open(p->pack, NULL, &pack, NULL) == PEN_OK);
     MUST(pen_pack_info(pack)->stored_bytes < pen_pack_info(pack)->total_bytes);
     while (pen_pack_info(pack)->fields[p->field].type != PEN_TYPE_IMAGE)
         p->field++;
@@ -321,7 +321,7 @@ static void ask_changed(Sweep *s, const InPlace *k, size_t i, PenPack *pack, Ans
 static void try_changed(Sweep *s, const InPlace *k, size_t i, PenPack *before, Answer *buf)
 {
     PenPack *pack = NULL;
-    MUST(pen_pack_open(k->pack, &pack, NULL) == PEN_OK);
+    MUST(pen_pack_open(k->pack, NULL, &pack, NULL) == PEN_OK);
     ask_changed(s, k, i, pack, buf);
     pen_pack_close(&pack);
     if (before)
@@ -332,7 +332,7 @@ static void try_changed(Sweep *s, const InPlace *k, size_t i, PenPack *before, A
 static PenPack *open_used(const InPlace *k, Answer *buf)
 {
     PenPack *pack = NULL;
-    MUST(pen_pack_open(k->pack, &pack, NULL) == PEN_OK);
+    MUST(pen_pack_open(k->pack, NULL, &pack, NULL) == PEN_OK);
     for (size_t n = 0; n < k->probes.n; n++) {
         bool right = false;
         MUST(probe_check(pack, &k->probes.probes[n], buf, &right, NULL) == PEN_OK && right);

@@ -61,7 +61,7 @@ static int read_all(PenError *reterr)
 {
     PenPack *pack = NULL;
     Answer a = {0};
-    int first = pen_pack_open(mixed, &pack, reterr);
+    int first = pen_pack_open(mixed, NULL, &pack, reterr);
     for (size_t i = 0; i < probes.n && pack; i++) {
         PenError e = {0};
         for (int k = 0; k < 2; k++) {
@@ -84,7 +84,7 @@ static int read_all(PenError *reterr)
 static int extract_all(PenError *reterr)
 {
     PenPack *pack = NULL;
-    int r = pen_pack_open(mixed, &pack, reterr);
+    int r = pen_pack_open(mixed, NULL, &pack, reterr);
     for (uint64_t s = 0; pack && r == PEN_OK && s < pen_pack_info(pack)->n_samples; s++) {
         void *data = NULL;
         size_t bytes = 0;
@@ -114,7 +114,7 @@ static int verify_pack(const char *dir, int decode, PenError *reterr)
     PenPack *pack = NULL;
     PenVerifySettings s;
     PenVerifyResult result = {0};
-    int r = pen_pack_open(dir, &pack, reterr);
+    int r = pen_pack_open(dir, NULL, &pack, reterr);
     if (r < 0)
         return r;
     pen_verify_settings_init(&s);
@@ -150,7 +150,7 @@ static int analyse(PenError *reterr)
     PenAnalyseSettings settings;
     PenAnalyseResult result;
     int images = 0;
-    int r = pen_pack_open(mixed, &pack, reterr);
+    int r = pen_pack_open(mixed, NULL, &pack, reterr);
     if (r < 0)
         return r;
     pen_analyse_settings_init(&settings);
@@ -205,7 +205,7 @@ static int load_three(const char *dir, PenLoaderSettings *s, uint64_t *sums, Pen
     PenPack *pack = NULL;
     PenLoader *l = NULL;
     unsigned threads = load_held().threads;
-    int first = pen_pack_open(dir, &pack, reterr);
+    int first = pen_pack_open(dir, NULL, &pack, reterr);
     if (first == PEN_OK)
         first = pen_loader_open(pack, s, &l, reterr);
     pen_pack_close(&pack);
@@ -369,9 +369,9 @@ static int load_mix(PenError *reterr)
     unsigned threads = load_held().threads;
     s.pipeline = ROWS_PIPELINE;
     s.stall_ms = WATCHDOG_SECONDS * 500;
-    int r = pen_pack_open(rows, &a, reterr);
+    int r = pen_pack_open(rows, NULL, &a, reterr);
     if (r == PEN_OK)
-        r = pen_pack_open(rows, &b, reterr);
+        r = pen_pack_open(rows, NULL, &b, reterr);
     PenPack *const packs[] = {a, b, a};
     pen_mix_settings_init(&mix);
     mix.packs = packs;
@@ -397,7 +397,7 @@ static int get_rows(PenError *reterr)
     PenLoader *l = NULL;
     PenLoaderSettings s = load_settings(1);
     s.pipeline = ROWS_PIPELINE;
-    int first = pen_pack_open(rows, &pack, reterr);
+    int first = pen_pack_open(rows, NULL, &pack, reterr);
     if (first == PEN_OK)
         first = pen_loader_open(pack, &s, &l, reterr);
     for (uint64_t i = 0; l && i < 2 * ROWS_SAMPLES; i++) {
@@ -428,7 +428,7 @@ static int read_columns(PenError *reterr)
     size_t bytes;
     PenColumnRange label = {.field = 1, .n = ROWS_SAMPLES};
     PenColumnRange size = {.field = 0, .what = PEN_COLUMN_SIZE, .n = ROWS_SAMPLES};
-    int r = pen_pack_open(rows, &pack, reterr);
+    int r = pen_pack_open(rows, NULL, &pack, reterr);
     if (r == PEN_OK)
         r = pen_pack_column(pack, &label, labels, sizeof labels, &bytes, reterr);
     for (int64_t i = 0; i < ROWS_SAMPLES && r == PEN_OK; i++)
@@ -445,7 +445,7 @@ static int read_pixels(PenError *reterr)
 {
     static uint8_t pixels[16 * 32 * 3];
     PenPack *pack = NULL;
-    int r = pen_pack_open(mixed, &pack, reterr);
+    int r = pen_pack_open(mixed, NULL, &pack, reterr);
     for (size_t i = 0; i < PEN_LEN(with_frames) && r == PEN_OK; i++) {
         uint32_t size[2] = {0, 0};
         PenPixelRange what = {with_frames[i], 2, 0, 1, 1, 3};
@@ -706,7 +706,7 @@ static bool load_id(uint8_t id[16], PenError *e)
     PenVerifySettings s;
     PenVerifyResult result;
     memset(id, 0, 16);
-    int r = pen_pack_open(out, &pack, e);
+    int r = pen_pack_open(out, NULL, &pack, e);
     if (r == PEN_E_NOT_FOUND)
         return true;
     if (r < 0)
@@ -968,7 +968,7 @@ static void make_inputs(void)
     load_pack_write(forged, &wrong_entries);
     snprintf(rows, sizeof rows, "%s", scratch("rows.pen"));
     MUST(rows_pack_write(rows, NULL) == PEN_OK);
-    MUST(pen_pack_open(mixed, &pack, NULL) == PEN_OK);
+    MUST(pen_pack_open(mixed, NULL, &pack, NULL) == PEN_OK);
     probes_make(pack, &probes);
     pen_pack_close(&pack);
     resumed_begin(out);

@@ -285,7 +285,7 @@ TEST(opens_in_time_and_memory)
         double before = memory("VmRSS");
         atomic_store(&n_reads, 0);
         uint64_t start = now_ns();
-        CHECK_INT(pen_pack_open(huge.dir, &huge.pack, NULL), PEN_OK);
+        CHECK_INT(pen_pack_open(huge.dir, NULL, &huge.pack, NULL), PEN_OK);
         best = PEN_MIN(best, (double)(now_ns() - start) / 1e9);
         double peak = memory("VmHWM");
         grown = PEN_MAX(grown, PEN_MAX(peak, memory("VmRSS")) - before);
@@ -383,7 +383,7 @@ TEST(reads_samples_with_three_reads)
     uint64_t wrong = 0;
     MUST(ns && photo);
     pen_pack_close(&huge.pack); /* so that none is open */
-    MUST(pen_pack_open(huge.dir, &huge.pack, NULL) == PEN_OK);
+    MUST(pen_pack_open(huge.dir, NULL, &huge.pack, NULL) == PEN_OK);
     atomic_store(&n_reads, 0);
     atomic_store(&n_opens, 0);
     for (uint64_t i = 0; i < huge.n_touched; i++) {

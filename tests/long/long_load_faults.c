@@ -140,7 +140,7 @@ static uint32_t count_reads(PenLoaderSettings s)
     PenPack *pack = NULL;
     PenLoader *l = NULL;
     LoadPass pass = {.n = 2};
-    MUST(pen_pack_open(bad_dir, &pack, NULL) == PEN_OK);
+    MUST(pen_pack_open(bad_dir, NULL, &pack, NULL) == PEN_OK);
     s.on_bad = PEN_BAD_RAISE;
     MUST(pen_loader_open(pack, &s, &l, NULL) == PEN_OK);
     arm(HANG_READ, UINT32_MAX);
@@ -225,7 +225,7 @@ static int run_hang(void *ctx)
         s.on_bad = PEN_BAD_SUBSTITUTE;
     }
     uint32_t at = swap ? count_reads(s) + 1 : h->at;
-    MUST(pen_pack_open(swap ? bad_dir : dir, &pack, NULL) == PEN_OK);
+    MUST(pen_pack_open(swap ? bad_dir : dir, NULL, &pack, NULL) == PEN_OK);
     MUST(pen_loader_open(pack, &s, &l, NULL) == PEN_OK);
     arm(h->kind, at);
     failed |= stall(h, &l, threads);

@@ -61,7 +61,7 @@ static int open_anew(void *ctx)
 {
     const Busy *busy = ctx;
     PenPack *pack = NULL;
-    if (pen_pack_open(dir, &pack, NULL) != PEN_OK)
+    if (pen_pack_open(dir, NULL, &pack, NULL) != PEN_OK)
         return 1;
     int bad = read_ten(pack, busy->turn);
     pen_pack_close(&pack);
@@ -76,7 +76,8 @@ static int load_anew(void *ctx)
     PenLoaderSettings s = busy_settings();
     LoadPass pass = {.sums = sums, .n = N};
     (void)ctx;
-    if (pen_pack_open(dir, &pack, NULL) != PEN_OK || pen_loader_open(pack, &s, &l, NULL) != PEN_OK)
+    if (pen_pack_open(dir, NULL, &pack, NULL) != PEN_OK ||
+        pen_loader_open(pack, &s, &l, NULL) != PEN_OK)
         return 1;
     int r = load_take(l, &s, 0, 2, true, &pass);
     pen_loader_close(&l);

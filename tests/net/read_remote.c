@@ -216,7 +216,7 @@ int main(int argc, char **argv)
     int threads = entries("/proc/self/task"), files = entries("/proc/self/fd");
     uint64_t began = pen__sys->now_ns();
     do {
-        run.status = pen_pack_open_at(run.address, &run.remote, &run.pack, &run.err);
+        run.status = pen_pack_open(run.address, &run.remote, &run.pack, &run.err);
         if (run.status == PEN_OK)
             read_all(&run);
         pen_pack_close(&run.pack);

@@ -31,7 +31,7 @@ PenPack *help_writer_end(const char *name, const PenWriterSettings *s, PenWriter
     if (r == PEN_OK && s->mode == PEN_MODE_TILE)
         tile_pack(first_name(name, s->mode, first), at(name), s->shard_bytes);
     if (r == PEN_OK)
-        r = pen_pack_open(at(name), &pack, err);
+        r = pen_pack_open(at(name), NULL, &pack, err);
     if (r < 0)
         printf("%s\n", err->message);
     return pack;

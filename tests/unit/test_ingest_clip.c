@@ -315,7 +315,7 @@ TEST(frames_are_kept_byte_for_byte)
     PenIngestSettings s = ask_run("kept.pen");
     s.fps = 12;
     CHECK_GOES(pen_ingest_run(&s, &result, &err));
-    CHECK_INT(pen_pack_open(s.out, &pack, &e), PEN_OK);
+    CHECK_INT(pen_pack_open(s.out, NULL, &pack, &e), PEN_OK);
     CHECK_INT(pen_pack_info(pack)->fields[0].type, PEN_TYPE_CLIP);
     CHECK(strstr(pen_pack_info(pack)->settings, "\"fps\":12"));
     static const uint32_t counts[] = {12, 1, 3};

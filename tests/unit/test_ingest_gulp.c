@@ -188,7 +188,7 @@ TEST(a_directory)
     s.mode = PEN_MODE_KEEP;
     CHECK_GOES(pen_ingest_run(&s, &result, &err));
     CHECK_INT(result.n_samples, CLIPS);
-    CHECK_GOES(pen_pack_open(s.out, &pack, &err));
+    CHECK_GOES(pen_pack_open(s.out, NULL, &pack, &err));
     CHECK_INT(pen_pack_info(pack)->n_fields, 3);
     CHECK_STR(pen_pack_info(pack)->fields[2].name, "meta");
     for (uint64_t i = 0; i < CLIPS; i++) {

@@ -51,7 +51,7 @@ static void check_samples(const char *path)
     PenPack *pack = NULL;
     PenError err = {0};
     PenBuf found = {0}, expected = {0};
-    CHECK_INT(pen_pack_open(path, &pack, &err), PEN_OK);
+    CHECK_INT(pen_pack_open(path, NULL, &pack, &err), PEN_OK);
     for (uint64_t i = 0; i < SAMPLES; i++)
         help_check_image(pack, i, &found, &expected);
     pen__buf_free(&found);

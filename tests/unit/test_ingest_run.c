@@ -54,7 +54,7 @@ static void check_good(const char *name, uint64_t n_samples)
     PenPack *pack = NULL;
     PenVerifySettings v;
     PenVerifyResult result;
-    CHECK_INT(pen_pack_open(at(name), &pack, &err), PEN_OK);
+    CHECK_INT(pen_pack_open(at(name), NULL, &pack, &err), PEN_OK);
     CHECK_INT(pen_pack_info(pack)->n_samples, n_samples);
     pen_verify_settings_init(&v);
     v.decode = 1;
@@ -139,7 +139,7 @@ TEST(a_stopped_run_goes_on_to_the_same_bytes)
         if (r == PEN_E_CANCELLED) {
             stopped++;
             CHECK(strstr(err.message, "again"));
-            CHECK_INT(pen_pack_open(s.out, &pack, &err), PEN_E_NOT_FOUND);
+            CHECK_INT(pen_pack_open(s.out, NULL, &pack, &err), PEN_E_NOT_FOUND);
             s.progress = NULL;
             CHECK_INT(run(&s, &result, &err), PEN_OK);
         } else {
@@ -175,7 +175,7 @@ TEST(tasks_give_the_same_samples)
     CHECK_INT(run(&s, &result, &err), PEN_E_INVALID);
     CHECK(strstr(err.message, "the tasks run so far are of 4"));
     PenPack *none = NULL;
-    CHECK_INT(pen_pack_open(s.out, &none, &err), PEN_E_NOT_FOUND);
+    CHECK_INT(pen_pack_open(s.out, NULL, &none, &err), PEN_E_NOT_FOUND);
     CHECK(strstr(err.message, "not finished"));
     s.n_tasks = 0; /* as many as there were */
     CHECK_INT(pen_ingest_finalise(&s, &result, &err), PEN_OK);
@@ -184,8 +184,8 @@ TEST(tasks_give_the_same_samples)
     check_good("tasks.pen", N);
     PenPack *a = NULL;
     PenPack *b = NULL;
-    CHECK_INT(pen_pack_open(at("threads0.pen"), &a, &err), PEN_OK);
-    CHECK_INT(pen_pack_open(at("tasks.pen"), &b, &err), PEN_OK);
+    CHECK_INT(pen_pack_open(at("threads0.pen"), NULL, &a, &err), PEN_OK);
+    CHECK_INT(pen_pack_open(at("tasks.pen"), NULL, &b, &err), PEN_OK);
     for (uint64_t i = 0; i < N; i++) {
         char key[256];
         size_t bytes;
@@ -216,7 +216,7 @@ TEST(appending_adds_only_what_is_new)
     s.no_index = 1;
     CHECK_INT(run(&s, &result, &err), PEN_OK);
     tile_pack(s.out, at("append.pen"), s.shard_bytes); /* as an earlier build would have made it */
-    CHECK_INT(pen_pack_open(at("append.pen"), &pack, &err), PEN_OK); /* stays what it is */
+    CHECK_INT(pen_pack_open(at("append.pen"), NULL, &pack, &err), PEN_OK); /* stays what it is */
     s = help_ingest("photos", "append.pen");
     CHECK_INT(run(&s, &result, &err), PEN_E_EXISTS);
     s.append = 1;
@@ -485,7 +485,7 @@ TEST(class_numbers_come_from_another_pack)
     snprintf(train, sizeof train, "%s", at("threads0.pen"));
     s.classes_from = train;
     CHECK_INT(run(&s, &result, &err), PEN_OK);
-    CHECK_INT(pen_pack_open(s.out, &pack, &err), PEN_OK);
+    CHECK_INT(pen_pack_open(s.out, NULL, &pack, &err), PEN_OK);
     CHECK_INT(pen_pack_info(pack)->n_classes, 3);
     int64_t label = 0;
     size_t bytes;
@@ -515,7 +515,7 @@ TEST(extracting_gives_images_with_their_metadata)
 {
     PenError err = {0};
     PenPack *pack = NULL;
-    CHECK_INT(pen_pack_open(at("threads0.pen"), &pack, &err), PEN_OK);
+    CHECK_INT(pen_pack_open(at("threads0.pen"), NULL, &pack, &err), PEN_OK);
     for (uint64_t i = 0; i < N; i++) {
         char key[256] = "photos/";
         size_t bytes;

@@ -309,7 +309,7 @@ TEST(packed_frames)
     s.mode = PEN_MODE_RAW;
     s.fps = 5;
     CHECK_GOES(pen_ingest_run(&s, &result, &err));
-    CHECK_GOES(pen_pack_open(s.out, &pack, &err));
+    CHECK_GOES(pen_pack_open(s.out, NULL, &pack, &err));
     read_video(&got, at("h264.mp4"), 5, 0, PEN_NO_END);
     help_read(pack, 0, 0, &data);
     CHECK_INT(data.bytes, got.pixels.bytes);
@@ -319,7 +319,7 @@ TEST(packed_frames)
     s.fps = 5;
     s.quality = 70;
     CHECK_GOES(pen_ingest_run(&s, &result, &err));
-    CHECK_GOES(pen_pack_open(s.out, &pack, &err));
+    CHECK_GOES(pen_pack_open(s.out, NULL, &pack, &err));
     help_read(pack, 0, 0, &data);
     size_t each = (size_t)74 * 50 * 3;
     const uint8_t *p = data.data;

@@ -327,7 +327,7 @@ TEST(killed_programs_are_run_again)
     CHECK_GOES(pen_ingest_run(&s, &result, &err));
     CHECK_INT(result.n_samples, 3);
     CHECK_INT(access(at("once"), F_OK), 0);
-    CHECK_GOES(pen_pack_open(s.out, &pack, &err));
+    CHECK_GOES(pen_pack_open(s.out, NULL, &pack, &err));
     for (uint64_t i = 0; i < 3; i++) {
         uint32_t n = 0;
         CHECK_GOES(pen_pack_frame_count(pack, i, 0, &n, &err));

@@ -49,7 +49,7 @@ static Pass run_pass(const Kind *kind, int from, int to)
     bad_to = to;
     sys.pread = sometimes_bad;
     pen__sha256_init(&hash);
-    p.result = pen_pack_open(at(kind->name), &pack, &err);
+    p.result = pen_pack_open(at(kind->name), NULL, &pack, &err);
     pen__sys = &sys;
     if (p.result == PEN_OK)
         p.result = pen_loader_open(pack, &s, &l, &err);

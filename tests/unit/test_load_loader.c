@@ -183,9 +183,8 @@ TEST(the_hash_of_the_order_is_that_of_every_rank)
         s.shuffle_buffer = i == 6 ? 60 : 30;
         s.count = i == 7 ? 40 : 0;
         CHECK_INT(pen_loader_open(pack, &s, &l, NULL), PEN_OK);
-        hashes[i] = pen_loader_order_hash(l);
         pen_loader_stats(l, &stats);
-        CHECK_INT(stats.order_hash, hashes[i]);
+        hashes[i] = stats.order_hash;
         pen_loader_close(&l);
         CHECK_INT(hashes[i] == hashes[0], i < 4);
     }

@@ -186,7 +186,7 @@ TEST(passes_that_are_given_up)
     PenLoader *l = NULL;
     PenLoaderSettings s = settings(PEN_ORDER_SHUFFLE);
     atomic_store(&slow_us, 300);
-    CHECK(far && pen_pack_open(at("a.pen"), &near, &err) == PEN_OK);
+    CHECK(far && pen_pack_open(at("a.pen"), NULL, &near, &err) == PEN_OK);
     CHECK_INT(pen_loader_open(far, &s, &l, &err), PEN_OK);
     for (uint64_t i = 0; i < 12; i++) {
         PenSha256 hash;
@@ -372,7 +372,7 @@ TEST(little_memory_is_enough)
     PenPack *far = open_far("a.pen"), *near = NULL;
     PenError err = {0};
     PenLoaderSettings s = settings(PEN_ORDER_SHUFFLE);
-    CHECK(far && pen_pack_open(at("a.pen"), &near, &err) == PEN_OK);
+    CHECK(far && pen_pack_open(at("a.pen"), NULL, &near, &err) == PEN_OK);
     atomic_store(&slow_us, 100);
     s.memory_bytes = 14 << 20;
     CHECK(help_epoch_hash(near, &s) == help_epoch_hash(far, &s));

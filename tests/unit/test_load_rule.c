@@ -93,7 +93,7 @@ static PenPack *open_pack(Place place, int number)
     PenError err = {0};
     snprintf(where[number], sizeof where[number], "%s", at(packs[number]));
     int r = place == STORE ? pen__pack_open_with(packs[number], far_open, where[number], &p, &err)
-                           : pen_pack_open(where[number], &p, &err);
+                           : pen_pack_open(where[number], NULL, &p, &err);
     PenCacheSettings cache;
     pen_cache_settings_init(&cache);
     cache.directory = at("cache");

@@ -23,7 +23,7 @@ static PenPack *open_with(const char *cache, uint64_t bytes, uint32_t wait_ms, P
     s.directory = cache;
     s.bytes = bytes;
     s.wait_ms = wait_ms;
-    if (pen_pack_open(pack_dir, &pack, &e) < 0)
+    if (pen_pack_open(pack_dir, NULL, &pack, &e) < 0)
         printf("%s\n", e.message);
     if (pack && pen_pack_cache(pack, &s, err ? err : &e) < 0) {
         if (!err)
@@ -236,7 +236,7 @@ TEST(a_damaged_pack_is_not_cached)
     char path[4500];
     PenError err = {0};
     PenPack *pack = NULL;
-    CHECK_INT(pen_pack_open(pack_dir, &pack, &err), PEN_OK);
+    CHECK_INT(pen_pack_open(pack_dir, NULL, &pack, &err), PEN_OK);
     PenBlock *b = NULL;
     uint32_t in_block;
     CHECK_INT(pen__pack_locate(pack, 1, &b, &in_block, &err), PEN_OK);
@@ -340,7 +340,7 @@ static PenPack *open_mapped(const char *path, const char *cache, PenError *err)
     pen_cache_settings_init(&s);
     s.directory = cache;
     s.wait_ms = 100000;
-    int r = pen_pack_open(path, &pack, err);
+    int r = pen_pack_open(path, NULL, &pack, err);
     if (r == PEN_OK)
         r = pen_pack_files(pack, &files, err);
     if (r == PEN_OK)
@@ -467,7 +467,7 @@ TEST(half_a_cache_gives_half_the_blocks)
     uint64_t half = 0, bytes = 0;
     PenCacheStats s;
     PenPack *pack = NULL;
-    CHECK_INT(pen_pack_open(pack_dir, &pack, NULL), PEN_OK);
+    CHECK_INT(pen_pack_open(pack_dir, NULL, &pack, NULL), PEN_OK);
     bytes = pen_pack_info(pack)->total_bytes / 2;
     pen_pack_close(&pack);
     for (int epoch = 0; epoch < 3; epoch++) {
@@ -523,7 +523,7 @@ TEST(a_cache_is_for_a_pack_just_opened)
     CHECK_INT(pen_pack_cache(pack, &s, &err), PEN_E_INVALID);
     CHECK(strstr(err.message, "already in use"));
     pen_pack_close(&pack);
-    CHECK_INT(pen_pack_open(pack_dir, &pack, &err), PEN_OK);
+    CHECK_INT(pen_pack_open(pack_dir, NULL, &pack, &err), PEN_OK);
     CHECK_INT(stats_of(pack).hits, 0);
     check_all(pack);
     CHECK_INT(pen_pack_cache(pack, &s, &err), PEN_E_INVALID);
@@ -546,7 +546,7 @@ static void make_pack(void)
     s.block_samples = 2;
     CHECK_INT(pen_ingest_run(&s, &result, &err), PEN_OK);
     snprintf(pack_dir, sizeof pack_dir, "%s", s.out);
-    CHECK_INT(pen_pack_open(pack_dir, &pack, &err), PEN_OK);
+    CHECK_INT(pen_pack_open(pack_dir, NULL, &pack, &err), PEN_OK);
     for (uint64_t i = 0; i < N; i++)
         help_read(pack, i, 0, &right[i]);
     pen_pack_close(&pack);

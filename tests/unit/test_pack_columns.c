@@ -45,7 +45,7 @@ static int write_pack(const char *name, PenPack **ret, PenError *err)
     if (r == PEN_OK)
         r = pen_writer_finish(w, NULL, err);
     pen_writer_close(&w);
-    return r == PEN_OK && ret ? pen_pack_open(at(name), ret, err) : r;
+    return r == PEN_OK && ret ? pen_pack_open(at(name), NULL, ret, err) : r;
 }
 
 TEST(ranges)
@@ -146,7 +146,7 @@ static int read_once(PenError *err)
     int64_t labels[SAMPLES], rows[SAMPLES][WIDE];
     size_t bytes;
     PenColumnRange range = {.field = 0, .n = SAMPLES};
-    int r = pen_pack_open(at("sweep.pen"), &pack, err);
+    int r = pen_pack_open(at("sweep.pen"), NULL, &pack, err);
     if (r == PEN_OK)
         r = pen_pack_column(pack, &range, labels, sizeof labels, &bytes, err);
     range.field = 1;

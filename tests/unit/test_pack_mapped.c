@@ -49,7 +49,7 @@ TEST(threads_share_files)
     PenPack *pack = NULL;
     PenError err = {0};
     begin();
-    CHECK_INT(pen_pack_open(at("p.pen"), &pack, &err), PEN_OK);
+    CHECK_INT(pen_pack_open(at("p.pen"), NULL, &pack, &err), PEN_OK);
     CHECK(pen_pack_info(pack)->n_shards > 2);
     CHECK(pen_pack_info(pack)->stored_bytes < pen_pack_info(pack)->total_bytes);
     PenTeamWork work = {.name = "read", .run = read_samples, .ctx = pack};
@@ -70,7 +70,7 @@ static int read_all(PenError *err)
     pen_file_settings_init(&files);
     files.roots = &root;
     files.n_roots = 1;
-    int r = pen_pack_open(swept, &pack, err);
+    int r = pen_pack_open(swept, NULL, &pack, err);
     if (r == PEN_OK)
         r = pen_pack_files(pack, &files, err);
     for (uint64_t i = 0; r == PEN_OK && i < SAMPLES; i += 5)
@@ -100,7 +100,7 @@ TEST(copy_is_an_ordinary_pack)
     s.from = at("p.pen");
     s.to = at("copy.pen");
     CHECK_INT(pen_copy(&s, &result, NULL), PEN_OK);
-    CHECK_INT(pen_pack_open(at("copy.pen"), &pack, NULL), PEN_OK);
+    CHECK_INT(pen_pack_open(at("copy.pen"), NULL, &pack, NULL), PEN_OK);
     CHECK_INT(pen_pack_info(pack)->stored_bytes, pen_pack_info(pack)->total_bytes);
     CHECK(memcmp(pen_pack_info(pack)->id, result.id, sizeof result.id) == 0);
     for (uint64_t i = 0; i < SAMPLES; i++)
@@ -180,8 +180,8 @@ static void compare_packs(const char *mapped, const char *plain)
 {
     PenPack *a = NULL, *b = NULL;
     PenRng rng = pen__rng_init(7, 0);
-    CHECK_INT(pen_pack_open(at(mapped), &a, NULL), PEN_OK);
-    CHECK_INT(pen_pack_open(at(plain), &b, NULL), PEN_OK);
+    CHECK_INT(pen_pack_open(at(mapped), NULL, &a, NULL), PEN_OK);
+    CHECK_INT(pen_pack_open(at(plain), NULL, &b, NULL), PEN_OK);
     for (uint64_t i = 0; i < pen_pack_info(a)->n_shards; i++) {
         PenShardRef *x = NULL, *y = NULL;
         CHECK_INT(pen__pack_shard(a, i, &x, NULL), PEN_OK);
@@ -271,7 +271,7 @@ static void count_reads(const char *name, uint64_t *ret_reads, uint64_t *ret_sha
     FaultPlan none = {.at = 0};
     size_t bytes = 0;
     fault_begin(&none);
-    CHECK_INT(pen_pack_open(at(name), &pack, NULL), PEN_OK);
+    CHECK_INT(pen_pack_open(at(name), NULL, &pack, NULL), PEN_OK);
     *ret_shards = pen_pack_info(pack)->n_shards;
     for (uint64_t i = 0; i < 2 * pen_pack_info(pack)->n_samples; i++)
         CHECK_INT(pen_pack_read(pack, i % pen_pack_info(pack)->n_samples, 0, data, sizeof data,
@@ -321,7 +321,7 @@ TEST(directories_are_named_first)
     size_t n;
     begin();
     pen_file_settings_init(&files);
-    CHECK_INT(pen_pack_open(at("p.pen"), &pack, &err), PEN_OK);
+    CHECK_INT(pen_pack_open(at("p.pen"), NULL, &pack, &err), PEN_OK);
     CHECK_INT(pen_pack_files(pack, &files, &err), PEN_OK);
     CHECK_INT(pen_pack_files(pack, &files, &err), PEN_OK);
     CHECK_INT(pen_pack_key(pack, 0, key, sizeof key, &n, NULL), PEN_OK);

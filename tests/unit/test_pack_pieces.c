@@ -113,7 +113,8 @@ static PenPack *open_with(const char *cache, uint64_t bytes)
     pen_cache_settings_init(&s);
     s.directory = at(cache);
     s.bytes = bytes;
-    if (pen_pack_open(at("videos.pen"), &pack, &err) < 0 || pen_pack_cache(pack, &s, &err) < 0)
+    if (pen_pack_open(at("videos.pen"), NULL, &pack, &err) < 0 ||
+        pen_pack_cache(pack, &s, &err) < 0)
         test__fail(__FILE__, __LINE__, "%s", err.message);
     return pack;
 }

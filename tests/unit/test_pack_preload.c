@@ -292,7 +292,7 @@ TEST(every_call_fails)
             PenPack *pack = NULL;
             FaultPlan plan = {.at = n, .other = other};
             fault_begin(&plan);
-            int r = pen_pack_open(at("two"), &pack, &err);
+            int r = pen_pack_open(at("two"), NULL, &pack, &err);
             if (r == PEN_OK)
                 r = pen_pack_preload(pack, &s, NULL, &err);
             pen_pack_close(&pack);

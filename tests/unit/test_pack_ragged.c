@@ -70,7 +70,7 @@ TEST(values_come_back)
     size_t bytes = 0;
     int32_t missing = -1;
     write_pack(at("ragged.pen"));
-    CHECK_INT(pen_pack_open(at("ragged.pen"), &pack, &err), PEN_OK);
+    CHECK_INT(pen_pack_open(at("ragged.pen"), NULL, &pack, &err), PEN_OK);
     for (uint32_t i = 0; i < N; i++) {
         CHECK_INT(pen_pack_read(pack, i, 0, boxes, sizeof boxes, &bytes, &err), PEN_OK);
         CHECK_INT(bytes, i * 16);
@@ -96,7 +96,7 @@ TEST(the_schema_says_what_they_are)
     PenPack *pack = NULL;
     PenVerifySettings v;
     PenVerifyResult result;
-    CHECK_INT(pen_pack_open(at("ragged.pen"), &pack, &err), PEN_OK);
+    CHECK_INT(pen_pack_open(at("ragged.pen"), NULL, &pack, &err), PEN_OK);
     const PenPackInfo *info = pen_pack_info(pack);
     for (uint32_t f = 0; f < N_FIELDS; f++) {
         CHECK_INT(info->fields[f].flags, fields[f].flags);

@@ -29,7 +29,7 @@ static PenPack *make(const char *name, int mode)
     int r = pen_ingest_run(&s, &result, &err);
     if (r == PEN_OK && tiles)
         tile_pack(s.out, at(name), s.shard_bytes);
-    if (r < 0 || pen_pack_open(at(name), &pack, &err) < 0)
+    if (r < 0 || pen_pack_open(at(name), NULL, &pack, &err) < 0)
         printf("%s\n", err.message);
     return pack;
 }

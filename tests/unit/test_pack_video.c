@@ -156,7 +156,7 @@ static PenPack *open_pack(const char *name)
 {
     PenError err = {0};
     PenPack *pack = NULL;
-    if (pen_pack_open(at(name), &pack, &err) < 0)
+    if (pen_pack_open(at(name), NULL, &pack, &err) < 0)
         printf("%s\n", err.message);
     return pack;
 }

@@ -142,7 +142,7 @@ TEST(every_type_comes_back)
     s.classes = classes;
     s.n_classes = 2;
     CHECK_INT(write_all(at("all.pen"), &s, &err), PEN_OK);
-    CHECK_INT(pen_pack_open(at("all.pen"), &pack, &err), PEN_OK);
+    CHECK_INT(pen_pack_open(at("all.pen"), NULL, &pack, &err), PEN_OK);
     const PenPackInfo *info = pen_pack_info(pack);
     CHECK_INT(info->n_samples, N);
     CHECK_INT(info->n_blocks, 3);
@@ -176,7 +176,7 @@ TEST(every_mode_verifies)
             s.max_side = 100;
         snprintf(name, sizeof name, "mode%d.pen", mode);
         CHECK_INT(write_all(at(name), &s, &err), PEN_OK);
-        CHECK_INT(pen_pack_open(at(name), &pack, &err), PEN_OK);
+        CHECK_INT(pen_pack_open(at(name), NULL, &pack, &err), PEN_OK);
         pen_verify_settings_init(&v);
         v.decode = 1;
         CHECK_INT(pen_pack_verify(pack, &v, &result, &err), PEN_OK);
@@ -223,7 +223,7 @@ TEST(a_key_twice_is_an_error_and_leaves_no_pack)
     CHECK_INT(pen_writer_finish(w, &n, &err), PEN_E_INVALID);
     CHECK(strstr(err.message, "an earlier call has failed; close the writer and start again"));
     pen_writer_close(&w);
-    CHECK_INT(pen_pack_open(at("twice.pen"), &pack, &err), PEN_E_NOT_FOUND);
+    CHECK_INT(pen_pack_open(at("twice.pen"), NULL, &pack, &err), PEN_E_NOT_FOUND);
 }
 
 /* What is said of a key is one line whatever is in it. */
@@ -232,13 +232,13 @@ TEST(keys_in_messages_are_printable)
     PenError err = {0};
     PenPack *pack = NULL;
     uint64_t found;
-    CHECK_INT(pen_pack_open(at("all.pen"), &pack, &err), PEN_OK);
+    CHECK_INT(pen_pack_open(at("all.pen"), NULL, &pack, &err), PEN_OK);
     CHECK_INT(pen_pack_find(pack, "a\nb\x7f", 4, &found, &err), PEN_E_NOT_FOUND);
     CHECK(strstr(err.message, "the key 'a?b?'"));
     char shard[PEN_SHARD_NAME_BYTES + 16] = "all.pen/";
     pen__shard_name(pen__pack_manifest(pack)->shards[1].id, shard + 8);
     pen_pack_close(&pack);
-    CHECK_INT(pen_pack_open(at("all.pen"), &pack, &err), PEN_OK);
+    CHECK_INT(pen_pack_open(at("all.pen"), NULL, &pack, &err), PEN_OK);
     CHECK_INT(rename(at(shard), at("away")), 0);
     int r = pen_pack_find(pack, "no such key", 11, &found, &err);
     CHECK_INT(rename(at("away"), at(shard)), 0);
@@ -265,7 +265,7 @@ TEST(a_writer_that_failed_does_not_publish)
     CHECK_INT(r, PEN_E_IO);
     CHECK_INT(pen_writer_finish(w, &n, &err), PEN_E_INVALID);
     pen_writer_close(&w);
-    CHECK_INT(pen_pack_open(at("failed.pen"), &pack, &err), PEN_E_NOT_FOUND);
+    CHECK_INT(pen_pack_open(at("failed.pen"), NULL, &pack, &err), PEN_E_NOT_FOUND);
 }
 
 TEST(a_bad_image_leaves_the_writer_as_it_was)
@@ -290,7 +290,7 @@ TEST(a_bad_image_leaves_the_writer_as_it_was)
     CHECK_INT(pen_writer_finish(w, &n, &err), PEN_OK);
     CHECK_INT(n, N);
     pen_writer_close(&w);
-    CHECK_INT(pen_pack_open(at("bad.pen"), &pack, &err), PEN_OK);
+    CHECK_INT(pen_pack_open(at("bad.pen"), NULL, &pack, &err), PEN_OK);
     for (uint32_t i = 0; i < N; i++)
         check_sample(pack, i);
     pen_pack_close(&pack);
@@ -365,7 +365,7 @@ TEST(a_missing_value_is_not_an_empty_one)
     }
     CHECK_INT(pen_writer_finish(w, &n, &err), PEN_OK);
     pen_writer_close(&w);
-    CHECK_INT(pen_pack_open(at("missing.pen"), &pack, &err), PEN_OK);
+    CHECK_INT(pen_pack_open(at("missing.pen"), NULL, &pack, &err), PEN_OK);
     CHECK_INT(pen_pack_info(pack)->fields[1].flags, PEN_FIELD_OPTIONAL);
     CHECK_INT(pen_pack_info(pack)->stats.missing[0], 0);
     CHECK_INT(pen_pack_info(pack)->stats.missing[1], 1);
@@ -387,7 +387,7 @@ TEST(verify_checks_its_settings)
     PenVerifyResult result = {.samples = 77};
     PenWriterSettings s = settings(PEN_MODE_KEEP);
     CHECK_INT(write_all(at("checked.pen"), &s, &err), PEN_OK);
-    CHECK_INT(pen_pack_open(at("checked.pen"), &pack, &err), PEN_OK);
+    CHECK_INT(pen_pack_open(at("checked.pen"), NULL, &pack, &err), PEN_OK);
     PenVerifySettings v = {0};
     CHECK_INT(pen_pack_verify(pack, &v, &result, &err), PEN_E_INVALID);
     CHECK(strstr(err.message, "pen_verify_settings_init"));

@@ -122,7 +122,7 @@ static int make_plan(PenJob *job, const char *path, const char *text, PenError *
     if (r == PEN_OK && job->base)
         r = pen__keyset_load(&known, job->base, reterr);
     if (r == PEN_OK && s->classes_from)
-        r = pen_pack_open_at(s->classes_from, s->remote, &classes, reterr);
+        r = pen_pack_open(s->classes_from, s->remote, &classes, reterr);
     if (r == PEN_OK) {
         PenPlanRequest request = {.settings = s,
                                   .settings_text = text,

@@ -230,8 +230,8 @@ void pen_pack_remote_stats(const PenPack *p, PenRemoteStats *ret)
                             .bytes = n.bytes};
 }
 
-int pen_pack_open_at(const char *where, const PenRemoteSettings *settings, PenPack **ret_pack,
-                     PenError *reterr)
+int pen_pack_open(const char *where, const PenRemoteSettings *settings, PenPack **ret_pack,
+                  PenError *reterr)
 {
     PenStore *store = NULL;
     int r = pen__store_open(where, settings, &store, reterr);
@@ -248,11 +248,6 @@ int pen_pack_open_at(const char *where, const PenRemoteSettings *settings, PenPa
                                      : no_pack(where, reterr);
     pen__store_close(&store);
     return r;
-}
-
-int pen_pack_open(const char *path, PenPack **ret_pack, PenError *reterr)
-{
-    return pen_pack_open_at(path, NULL, ret_pack, reterr);
 }
 
 int pen__pack_move(PenPack *p, struct PenPreload *preload, PenError *reterr)
