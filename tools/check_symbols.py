@@ -3,9 +3,8 @@
 """Check the names that leave the library, with nm.
 
 Every global symbol of the static library starts with pen_; the shared library exports exactly the
-functions that include/penstock declares PEN_API, each with a version of src/penstock.map; the
-program uses no pen__ name. The library, the program and the Python module use no function that
-glibc 2.28 lacks, which wheels are built for.
+functions that include/penstock declares PEN_API; the program uses no pen__ name. The library, the
+program and the Python module use no function that glibc 2.28 lacks, which wheels are built for.
 
     check_symbols.py BUILD_DIR | --self-test
 """
@@ -40,16 +39,6 @@ def names(nm_text, kinds):
     return found
 
 
-def unversioned(nm_text, versions):
-    """Exported names without one of these versions; nm -D writes them as name@@VERSION."""
-    found = set()
-    for line in nm_text.splitlines():
-        name, _, version = line.split()[-1].partition("@")
-        if name not in versions and version.lstrip("@") not in versions:
-            found.add(name)
-    return found
-
-
 def too_new(nm_text):
     """Functions that glibc has had for a shorter time than wheels may expect."""
     found = re.findall(r" (\w+)@+GLIBC_2\.(\d+)", nm_text)
@@ -68,10 +57,8 @@ def is_compilers(name):
     return name.startswith(("__asan_", "__odr_asan", "_GLOBAL_", "__tsan_", "__sancov"))
 
 
-def check(static, exported, public, used_by_program, without_version=()):
+def check(static, exported, public, used_by_program):
     found = []
-    for name in sorted(without_version):
-        found.append(f"shared library: {name}: exported without a version of src/penstock.map")
     for name in sorted(static):
         if not name.startswith("pen_") and not is_compilers(name):
             found.append(f"static library: {name}: a global name that does not start with pen_")
@@ -94,9 +81,6 @@ def self_test():
     cases = (
         (declared([header]), {"pen_a", "pen_c"}),
         (names(text, "TD"), {"pen_a", "loose"}),
-        (unversioned("00 A V_1\n10 T pen_a@@V_1\n20 T pen_b@V_1\n", {"V_1"}), set()),
-        (unversioned("00 A V_1\n10 T pen_a\n20 T pen_b@@V_2\n", {"V_1"}), {"pen_a", "pen_b"}),
-        (len(check(set(), {"pen_a"}, {"pen_a"}, set(), {"pen_a"})), 1),
         (too_new(" U gettid@GLIBC_2.30\n U stat64@GLIBC_2.33\n U read@GLIBC_2.2.5\n"), {"gettid"}),
         (too_new("      U getrandom@GLIBC_2.25\n      w __cxa_finalize@GLIBC_2.2.5\n"), set()),
         (len(check({"pen_a", "pen__b"}, {"pen_a"}, {"pen_a"}, {"pen_a"})), 0),
@@ -124,13 +108,10 @@ def main():
         with open(path, encoding="utf-8") as f:
             headers.append(f.read())
     static = names(nm("-g", "--defined-only", f"{build}/src/libpenstock.a"), "TDBRVWCGSiu")
-    dynamic = nm("-D", "--defined-only", f"{build}/src/libpenstock.so")
-    exported = names(dynamic, "TDBRVWCGSiu")
-    with open(os.path.join(root, "src/penstock.map"), encoding="utf-8") as f:
-        versions = set(re.findall(r"^(\w[\w.]*) \{", f.read(), re.M))
+    exported = names(nm("-D", "--defined-only", f"{build}/src/libpenstock.so"), "TDBRVWCGSiu")
     objects = glob.glob(f"{build}/penstock.p/*.o")
     used = names(nm("-u", *objects), "Uw") if objects else set()
-    found = check(static, exported, declared(headers), used, unversioned(dynamic, versions))
+    found = check(static, exported, declared(headers), used)
     for path in ("src/libpenstock.so", "penstock", "python/penstock/_core.abi3.so"):
         if os.path.exists(f"{build}/{path}"):
             found += [f"{path}: {name}: glibc 2.{OLDEST_GLIBC} does not have it"

@@ -20,6 +20,7 @@ def found(pattern, *path):
 
 def test_one_version():
     (version,) = found(r"^  version: '(.*)',$", "meson.build")
+    assert found(r'^#define PEN_VERSION "(.*)"', "include", "penstock", "version.h") == [version]
     assert found(r"^penstock \((.*)-\d+\) ", "packaging", "debian", "changelog")[0] == version
     assert found(r'^  version: "(.*)"$', "packaging", "conda", "recipe.yaml") == [version]
 
