@@ -7,8 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <penstock/analyse.h>
-
 #include "extract/csv.h"
 #include "interrupt.h"
 #include "measure/distribution.h"
@@ -16,6 +14,7 @@
 #include "output/pack_report.h"
 #include "output/progress.h"
 #include "output/result.h"
+#include "tools.h"
 
 enum { FOUND_KEPT = 100 }; /* damaged images in the report; stderr has all of them */
 
@@ -257,8 +256,7 @@ static int close_csv(Analysis *a, const char *path, PenError *reterr)
 static int run(const CliArgs *args, PenPack *pack, Analysis *a, PenAnalyseResult *result,
                PenError *reterr)
 {
-    PenAnalyseSettings settings;
-    pen_analyse_settings_init(&settings);
+    PenAnalyseSettings settings = {0};
     if (args->values[CLI_OPT_THREADS].given)
         settings.threads = (int32_t)args->values[CLI_OPT_THREADS].number;
     settings.image = on_image;

@@ -149,7 +149,7 @@ int cli_bench(const CliArgs *args)
     if (r == PEN_OK)
         r = cli_run_stages(&run, &error);
     if (r == PEN_OK)
-        r = cli_run_diagnose(&run, &diagnosis, &error);
+        cli_run_diagnose(&run, &diagnosis);
     if (r == PEN_E_CANCELLED) {
         code = cli_result_interrupted(args, &error, "the measurement is not complete");
     } else if (r < 0) {

@@ -151,7 +151,7 @@ int cli_doctor(const CliArgs *args)
     if (r == PEN_OK)
         r = cli_run_stages(&run, &error);
     if (r == PEN_OK)
-        r = cli_run_diagnose(&run, &diagnosis, &error);
+        cli_run_diagnose(&run, &diagnosis);
     int code = r == PEN_E_CANCELLED
                    ? cli_result_interrupted(args, &error, "the measurement is not complete")
                : r < 0 ? cli_result_error(args, &error)

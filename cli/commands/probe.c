@@ -2,11 +2,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <penstock/bench.h>
 #include <penstock/version.h>
 
 #include "arguments/commands.h"
 #include "output/result.h"
+#include "tools.h"
 
 /* From /proc/cpuinfo; "unknown" if it has none. */
 static void cpu_name(char *buf, size_t cap)

@@ -2,7 +2,6 @@
 /* The version; as JSON, also what this build consists of. */
 #include <stdio.h>
 
-#include <penstock/bench.h>
 #include <penstock/ingest.h>
 #include <penstock/version.h>
 #include <penstock/video.h>
@@ -10,6 +9,7 @@
 #include "arguments/commands.h"
 #include "output/messages.h"
 #include "output/report.h"
+#include "tools.h"
 
 static void add_texts(CliReport *report, const char *name, const char *const *texts)
 {

@@ -132,11 +132,10 @@ int cli_run_load(CliRun *run, const char *path, PenError *reterr)
 /* Keeps what is known about the run. */
 static int close_loader(CliRun *run, PenError *reterr)
 {
-    pen_run_facts_init(&run->facts);
-    int r = pen_run_facts_of(run->loader, &run->facts, reterr);
+    pen_run_facts_of(run->loader, &run->facts);
     run->pipeline = strdup(pen_loader_pipeline(run->loader));
     pen_loader_close(&run->loader);
-    return r == PEN_OK && !run->pipeline ? cli_fail_memory(reterr) : r;
+    return run->pipeline ? PEN_OK : cli_fail_memory(reterr);
 }
 
 int cli_run_stages(CliRun *run, PenError *reterr)
@@ -152,13 +151,13 @@ int cli_run_stages(CliRun *run, PenError *reterr)
     return r == PEN_OK && cli_interrupted() ? cli_fail(reterr, PEN_E_CANCELLED, "interrupted") : r;
 }
 
-int cli_run_diagnose(const CliRun *run, PenDiagnosis *ret, PenError *reterr)
+void cli_run_diagnose(const CliRun *run, PenDiagnosis *ret)
 {
     PenRunFacts facts = run->facts;
     facts.since = &run->since;
     facts.stages = &run->stages;
     facts.cpu_seconds = run->cpu;
-    return pen_diagnose(&run->stats, &facts, ret, reterr);
+    pen_diagnose(&run->stats, &facts, ret);
 }
 
 /* ---- opening ---- */

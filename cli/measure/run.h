@@ -5,11 +5,11 @@
 
 #include <stdbool.h>
 
-#include <penstock/diagnosis.h>
 #include <penstock/trace.h>
 
 #include "arguments/args.h"
 #include "output/progress.h"
+#include "tools.h"
 
 typedef struct CliRun {
     PenPack *pack;
@@ -38,6 +38,6 @@ void cli_run_close(CliRun *run);
 int cli_run_load(CliRun *run, const char *path, PenError *reterr);
 /* Closes the loader before: it would load on, and its memory would be in use twice. */
 int cli_run_stages(CliRun *run, PenError *reterr);
-int cli_run_diagnose(const CliRun *run, PenDiagnosis *ret, PenError *reterr);
+void cli_run_diagnose(const CliRun *run, PenDiagnosis *ret);
 
 #endif

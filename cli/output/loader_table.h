@@ -5,9 +5,8 @@
 
 #include <stdio.h>
 
-#include <penstock/running.h>
-
 #include "output/report.h"
+#include "tools.h"
 
 typedef struct CliTableStyle {
     size_t columns, rows; /* at most; 0 = any number */

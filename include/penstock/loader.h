@@ -336,19 +336,6 @@ PEN_API void pen_loader_stats(const PenLoader *loader, PenLoaderStats *ret);
 /** Returns the counters since the last pass was begun. Slots and memory are those of now. */
 PEN_API void pen_loader_epoch_stats(const PenLoader *loader, PenLoaderStats *ret);
 
-/** The counters by number, for programs that print all of them. Returns the name of a counter:
- * "wait_seconds", as docs/reference/counters.md lists them; NULL after the last one. */
-PEN_API const char *pen_stat_name(int stat);
-/** Returns whether a counter is a whole number. */
-PEN_API int pen_stat_is_count(int stat);
-/** Returns the value of a counter; times are in seconds. */
-PEN_API double pen_stat_value(const PenLoaderStats *stats, int stat);
-
-/** Returns what limits the speed, as the counters show it: "consumer", "fetch", "read", "verify",
- * "decode", "resample", "store", "memory", or "unknown" if they do not show it. The counters of a
- * few seconds are enough. */
-PEN_API const char *pen_loader_bottleneck(const PenLoaderStats *stats);
-
 /** A sample that could not be loaded, and the one that replaced it. */
 typedef struct PenBadSample {
     int32_t status;                  /**< why the sample could not be loaded, a PenStatus */

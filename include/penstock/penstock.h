@@ -23,12 +23,9 @@
 #ifndef PENSTOCK_PENSTOCK_H
 #define PENSTOCK_PENSTOCK_H
 
-#include <penstock/analyse.h>
-#include <penstock/bench.h>
 #include <penstock/cache.h>
 #include <penstock/copy.h>
 #include <penstock/decode.h>
-#include <penstock/diagnosis.h>
 #include <penstock/error.h>
 #include <penstock/ingest.h>
 #include <penstock/loader.h>
@@ -37,7 +34,6 @@
 #include <penstock/pack.h>
 #include <penstock/preload.h>
 #include <penstock/remote.h>
-#include <penstock/running.h>
 #include <penstock/trace.h>
 #include <penstock/version.h>
 #include <penstock/video.h>

@@ -16,6 +16,8 @@
 
 #include <penstock/penstock.h>
 
+#include "tools.h"
+
 /* Names that every error here has as its `where`. */
 #define CORE_WHERE "python"
 #define CORE_CREDENTIALS "python/credentials" /* of those from a callback for credentials */

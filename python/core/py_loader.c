@@ -608,19 +608,15 @@ static PyObject *loader_report(CoreLoader *self, PyObject *args)
 {
     PenLoaderStats stats;
     PenRunFacts facts;
-    PenError error = {0};
     double transform_seconds;
     if (!PyArg_ParseTuple(args, "d", &transform_seconds))
         return NULL;
     PenLoader *loader = enter(self);
     if (!loader)
         return NULL;
-    pen_run_facts_init(&facts);
     pen_loader_epoch_stats(loader, &stats);
-    int r = pen_run_facts_of(loader, &facts, &error);
+    pen_run_facts_of(loader, &facts);
     leave(self);
-    if (r < 0)
-        return core_raise(core_state((PyObject *)self), &error);
     return core_loader_report(&stats, &facts, transform_seconds);
 }
 

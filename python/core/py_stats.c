@@ -44,24 +44,11 @@ static PyObject *fetch_unit(uint32_t unit)
     return Py_BuildValue("z", unit < sizeof names / sizeof *names ? names[unit] : NULL);
 }
 
-static int diagnose(const PenLoaderStats *stats, PenRunFacts *facts, double transform_seconds,
-                    PenDiagnosis *ret)
-{
-    PenError error = {0};
-    facts->transform_seconds = transform_seconds;
-    if (pen_diagnose(stats, facts, ret, &error) == PEN_OK)
-        return 0;
-    PyErr_SetString(PyExc_SystemError, error.message);
-    return -1;
-}
-
 PyObject *core_loader_stats(const PenLoaderStats *stats, double transform_seconds)
 {
-    PenRunFacts facts;
+    const PenRunFacts facts = {.transform_seconds = transform_seconds};
     PenDiagnosis found;
-    pen_run_facts_init(&facts);
-    if (diagnose(stats, &facts, transform_seconds, &found) < 0)
-        return NULL;
+    pen_diagnose(stats, &facts, &found);
     PyObject *dict = PyDict_New();
     if (dict &&
         (add_all(dict, stats) < 0 || core_set(dict, "wait_buckets", list_buckets(stats)) < 0 ||
@@ -77,8 +64,8 @@ PyObject *core_loader_report(const PenLoaderStats *stats, PenRunFacts *facts,
 {
     char text[8192];
     PenDiagnosis found;
-    if (diagnose(stats, facts, transform_seconds, &found) < 0)
-        return NULL;
+    facts->transform_seconds = transform_seconds;
+    pen_diagnose(stats, facts, &found);
     pen_diagnosis_text(&found, text, sizeof text);
     return PyUnicode_FromString(text);
 }

@@ -7,8 +7,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <penstock/diagnosis.h>
-
 #include "base/bytes.h"
 #include "base/machine/cores.h"
 #include "base/machine/memory.h"
@@ -19,6 +17,7 @@
 #include "load/figures.h"
 #include "load/plan/builder.h"
 #include "load/status/writer.h"
+#include "tools.h"
 #include "trace/trace.h"
 
 #define WHERE "load/loader"
@@ -333,8 +332,6 @@ void pen_loader_epoch_stats(const PenLoader *loader, PenLoaderStats *ret)
 static void find_places(const PenLoadPlan *plan, PenRunFacts *f)
 {
     bool with_cache = false, without_cache = false;
-    f->throttles = 0;
-    f->is_remote = 0;
     f->is_preloaded = 1;
     for (uint32_t i = 0; i < PEN_MAX(plan->n_sources, 1u); i++) {
         const PenPack *pack = plan->sources ? plan->sources[i].pack : plan->pack;
@@ -349,17 +346,14 @@ static void find_places(const PenLoadPlan *plan, PenRunFacts *f)
     f->has_cache = with_cache && !without_cache;
 }
 
-int pen_run_facts_of(const PenLoader *loader, PenRunFacts *facts, PenError *reterr)
+void pen_run_facts_of(const PenLoader *loader, PenRunFacts *ret)
 {
     const PenLoadPlan *plan = &loader->engine->plan;
-    if (!facts)
-        return pen__fail(reterr, PEN_E_INVALID, WHERE, "facts: expected a PenRunFacts, found NULL");
     PenAvailable memory = pen__memory_available();
-    facts->cores = pen__thread_cores();
-    facts->pack_bytes = plan->packs.total_bytes;
-    facts->memory_bytes = memory.bytes == UINT64_MAX ? 0 : memory.bytes;
-    find_places(plan, facts);
-    return PEN_OK;
+    *ret = (PenRunFacts){.cores = pen__thread_cores(),
+                         .pack_bytes = plan->packs.total_bytes,
+                         .memory_bytes = memory.bytes == UINT64_MAX ? 0 : memory.bytes};
+    find_places(plan, ret);
 }
 
 int pen_loader_bad_sample(const PenLoader *loader, uint64_t i, PenBadSample *ret)

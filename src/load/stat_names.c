@@ -3,7 +3,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include <penstock/loader.h>
+#include "tools.h"
 
 typedef enum Kind { U32, U64, SECONDS, NUMBER } Kind;
 

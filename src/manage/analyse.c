@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Measures all images of a pack: threads take block after block, and report them in order. */
-#include <penstock/analyse.h>
-
 #include <inttypes.h>
 #include <math.h>
 #include <pthread.h>
@@ -17,6 +15,7 @@
 #include "codec/jpeg/markers.h"
 #include "codec/jpeg/quality.h"
 #include "pack/reader/reader.h"
+#include "tools.h"
 
 #define WHERE "manage/analyse"
 
@@ -302,19 +301,11 @@ static int check_settings(const PenAnalyseSettings *s, PenError *reterr)
     return PEN_OK;
 }
 
-static const PenAnalyseSettings DEFAULTS = {0};
-
-void pen_analyse_settings_init(PenAnalyseSettings *settings)
-{
-    *settings = DEFAULTS;
-}
-
 int pen_pack_analyse(PenPack *pack, const PenAnalyseSettings *settings, PenAnalyseResult *ret,
                      PenError *reterr)
 {
-    PenAnalyseSettings own = settings ? *settings : DEFAULTS;
-    Analyse a = {.pack = pack, .settings = &own, .mutex = PTHREAD_MUTEX_INITIALIZER};
-    int r = check_settings(&own, reterr);
+    Analyse a = {.pack = pack, .settings = settings, .mutex = PTHREAD_MUTEX_INITIALIZER};
+    int r = check_settings(settings, reterr);
     if (r < 0)
         return r;
     r = pen__cond_init(&a.turned);

@@ -18,6 +18,7 @@
 #include "lib/resumed.h"
 #include "lib/rows_pack.h"
 #include "lib/sweep.h"
+#include "tools.h"
 #include "unit/test.h"
 
 enum { WATCHDOG_SECONDS = 10 };
@@ -147,13 +148,12 @@ static int count_image(void *ctx, const PenImageAnalysis *image)
 static int analyse(PenError *reterr)
 {
     PenPack *pack = NULL;
-    PenAnalyseSettings settings;
+    PenAnalyseSettings settings = {0};
     PenAnalyseResult result;
     int images = 0;
     int r = pen_pack_open(mixed, NULL, &pack, reterr);
     if (r < 0)
         return r;
-    pen_analyse_settings_init(&settings);
     settings.threads = 1;
     settings.image = count_image;
     settings.ctx = &images;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "load_help.h"
+#include "tools.h"
 
 #define MS UINT64_C(1000000)
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Every stage alone: reading by a loader that does not decode, with and without the page cache. */
-#include <penstock/bench.h>
-
 #include <stdatomic.h>
 #include <unistd.h>
 
@@ -11,6 +9,7 @@
 #include "load/plan/builder.h"
 #include "load_help.h"
 #include "test.h"
+#include "tools.h"
 
 static PenPack *pack;
 static int drops, drop_result; /* calls; what they return */

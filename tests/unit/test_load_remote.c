@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <penstock/cache.h>
-#include <penstock/diagnosis.h>
 #include <penstock/preload.h>
 
 #include "base/iov.h"
@@ -15,6 +14,7 @@
 #include "load/plan/builder.h"
 #include "load_help.h"
 #include "pack/reader/reader.h"
+#include "tools.h"
 
 enum { N = 203, BATCH = 10 };
 
@@ -286,9 +286,8 @@ static void fill_facts(PenPack *pack, PenRunFacts *ret)
 {
     PenLoader *l = NULL;
     PenLoaderSettings s = settings(PEN_ORDER_SHUFFLE);
-    pen_run_facts_init(ret);
     CHECK_INT(pen_loader_open(pack, &s, &l, NULL), PEN_OK);
-    CHECK_INT(pen_run_facts_of(l, ret, NULL), PEN_OK);
+    pen_run_facts_of(l, ret);
     pen_loader_close(&l);
 }
 
@@ -322,19 +321,6 @@ TEST(facts_say_whether_there_is_a_cache)
     CHECK_INT(pen_pack_cache(far, &cache, &err), PEN_OK);
     fill_facts(far, &facts);
     CHECK(facts.is_remote && facts.has_cache && !facts.is_preloaded);
-    pen_pack_close(&far);
-}
-
-TEST(facts_need_a_place)
-{
-    PenError err = {0};
-    PenLoader *l = NULL;
-    PenPack *far = open_far("a.pen");
-    PenLoaderSettings s = settings(PEN_ORDER_SHUFFLE);
-    CHECK_INT(pen_loader_open(far, &s, &l, NULL), PEN_OK);
-    CHECK_INT(pen_run_facts_of(l, NULL, &err), PEN_E_INVALID);
-    CHECK(strstr(err.message, "expected a PenRunFacts, found NULL"));
-    pen_loader_close(&l);
     pen_pack_close(&far);
 }
 
@@ -394,7 +380,6 @@ int main(int argc, char **argv)
     RUN(broken_samples_are_replaced_the_same);
     RUN(a_pack_in_memory_is_no_longer_remote);
     RUN(facts_say_whether_there_is_a_cache);
-    RUN(facts_need_a_place);
     RUN(what_is_measured_later_is_not_in_the_cache);
     RUN(little_memory_is_enough);
     help_end();

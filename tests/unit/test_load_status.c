@@ -9,12 +9,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <penstock/running.h>
-
 #include "base/crc32c.h"
 #include "base/sys.h"
 #include "load/status/text.h"
 #include "load_help.h"
+#include "tools.h"
 
 /* ---- text ---- */
 

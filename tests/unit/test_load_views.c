@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Several views of one image: each is what it is alone, however they are decoded. */
-#include <penstock/bench.h>
-
 #include "fault_sweep.h"
 #include "load_help.h"
 #include "ops/run/program.h"
+#include "tools.h"
 
 enum { N = 43, BATCH = 8, BAD = 11 };
 

@@ -5,7 +5,8 @@ A file includes its own folder, lower layers and <penstock/...>. Folders of one 
 each other. Inside a folder of src/ the same holds for its parts: nested folders, or single files,
 written "name.*" (name.c, name.h and name_impl.h). "." stands for all other files of the folder.
 What stands on the library (cli, python, examples) includes its own files and <penstock/...>. The
-simulator (sim) runs the loader's own code, and includes all of src/ as well.
+simulator (sim) runs the loader's own code, and includes all of src/ as well. The program and the
+Python package also include "tools.h", as the files of src/ do that define what it declares.
 """
 
 import os
@@ -65,6 +66,7 @@ LAYERS = (
 )
 ON_TOP = ("cli", "python", "examples")
 SIMULATOR = "sim"
+TOOLS, TOOL_USERS = "tools.h", ("src", "cli", "python")
 
 
 def layer_of(folder):
@@ -127,6 +129,8 @@ def include_rule(tree, path, target, angled):
         if target.startswith("penstock/") or layer_of(target.split("/")[0]) is None:
             return None
         return "angle brackets are for the system and penstock/"
+    if target == TOOLS and f"src/{TOOLS}" in tree.texts:
+        return None if top in TOOL_USERS else f"{top} uses <penstock/...> alone"
     if top == "src":
         return src_rule(path, target)
     if top == SIMULATOR:
@@ -163,7 +167,8 @@ def table():
     """The table as the docs have it, highest layer first."""
     lines = ["| Layer | Folder | Holds | Parts, lowest first |", "|---|---|---|---|"]
     lines.append(f"| {len(LAYERS) + 1} | {', '.join(f'`{top}`' for top in ON_TOP)} "
-                 "| the program, the Python package, examples: use only `include/penstock` | |")
+                 "| the program, the Python package, examples: use only `include/penstock`; "
+                 "the first two also `src/tools.h` | |")
     lines.append(f"| {len(LAYERS) + 1} | `{SIMULATOR}` "
                  "| a training job of many nodes on a simulated network: a program that also uses "
                  "`src` | |")

@@ -25,6 +25,11 @@ GOOD = {
         "sim/e.c": '#include "sim/e.h"\n#include "load/plan/p.h"\n',
         "sim/e.h": "",
     },
+    "the header for the program and the Python package": {
+        "src/tools.h": "#include <penstock/loader.h>\n",
+        "src/load/a.c": '#include "base/mem.h"\n#include "tools.h"\n',
+        "cli/e.c": '#include "tools.h"\n', "python/core/f.c": '#include "tools.h"\n',
+    },
     "a comment, a text, a member, and a name that only ends like a system call": {
         "src/base/b.c": '/* malloc( */ x("free("); p->open(1); pen__free(p);\n',
     },
@@ -72,6 +77,9 @@ BAD = {
     "a circle of includes in the simulator": {
         "sim/a.c": '#include "sim/b.h"\n', "sim/a.h": "",
         "sim/b.c": '#include "sim/a.h"\n', "sim/b.h": "",
+    },
+    "an example includes the header for the program": {
+        "src/tools.h": "", "examples/k.c": '#include "tools.h"\n',
     },
     "a system call": {"src/io/k.c": "int f(void) { return close(3); }\n"},
     "memory": {"src/io/l.c": "void *p = malloc(3);\n"},

@@ -5,6 +5,7 @@
 #include <stddef.h>
 
 #include "base/attr.h"
+#include "tools.h"
 
 /* From this share of its time on, a part is as busy as it can be. */
 #define SATURATED 0.85

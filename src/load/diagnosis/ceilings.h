@@ -3,9 +3,8 @@
 #ifndef PEN_LOAD_DIAGNOSIS_CEILINGS_H
 #define PEN_LOAD_DIAGNOSIS_CEILINGS_H
 
-#include <penstock/diagnosis.h>
-
 #include "load/diagnosis/busy.h"
+#include "tools.h"
 
 /* In samples per second; 0 = not known, or no work. */
 typedef struct PenCeilings {

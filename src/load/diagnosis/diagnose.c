@@ -1,17 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <penstock/diagnosis.h>
-
-#include <string.h>
-
-#include "base/attr.h"
 #include "load/diagnosis/advice.h"
-
-static const PenRunFacts DEFAULTS = {0};
-
-void pen_run_facts_init(PenRunFacts *facts)
-{
-    *facts = DEFAULTS;
-}
+#include "tools.h"
 
 /* More memory would allow more requests at a time. Where half of them are as fast, it brings
  * nothing: the network is the bottleneck, not the memory. */
@@ -22,13 +11,11 @@ static void check_requests(PenLoaderStats *s, const PenStages *stages)
         s->io_threads_wanted = s->io_threads;
 }
 
-int pen_diagnose(const PenLoaderStats *stats, const PenRunFacts *facts, PenDiagnosis *ret,
-                 PenError *reterr)
+void pen_diagnose(const PenLoaderStats *stats, const PenRunFacts *facts, PenDiagnosis *ret)
 {
-    PenRunFacts f = facts ? *facts : DEFAULTS;
+    const PenRunFacts f = facts ? *facts : (PenRunFacts){0};
     PenLoaderStats s = *stats;
     PenBusy busy;
-    (void)reterr;
     check_requests(&s, f.stages);
     pen__busy_of(&s, f.since, f.transform_seconds, &busy);
     PenCeilings ceilings = pen__ceilings_of(&busy, f.stages);
@@ -39,5 +26,4 @@ int pen_diagnose(const PenLoaderStats *stats, const PenRunFacts *facts, PenDiagn
                           .wait_share = busy.seconds > 0 ? 1 - busy.consumer : 0};
     pen__ceilings_list(&ceilings, &busy, ret);
     pen__advice_list(&k, ret);
-    return PEN_OK;
 }

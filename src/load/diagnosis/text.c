@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A diagnosis for people. */
-#include <penstock/diagnosis.h>
-
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/attr.h"
+#include "tools.h"
 
 enum { COLUMNS = 80, ADVICE_INDENT = 26 };
 

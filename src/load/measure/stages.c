@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Every stage alone: reading as a loader does it, the others on samples that are in memory. */
-#include <penstock/bench.h>
-
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>
@@ -17,6 +15,7 @@
 #include "load/plan/builder.h"
 #include "load/read/sample.h"
 #include "load/task.h"
+#include "tools.h"
 
 #define WHERE "load/measure"
 
@@ -28,18 +27,6 @@ enum { COPY_PART = 8 };
 enum { COPYING = PEN_STAGE_COUNT }; /* a stage without samples */
 /* The fastest of them counts, as another program may slow down the others. */
 enum { ROUNDS = 4 };
-
-const char *pen_stage_name(int stage)
-{
-    static const char *const names[] = {"read",
-                                        "verify",
-                                        "decode",
-                                        "resample and store",
-                                        "decode, resample and store",
-                                        "cold read",
-                                        "half of the reading threads"};
-    return stage >= 0 && stage < PEN_STAGE_COUNT ? names[stage] : "?";
-}
 
 const char *pen_cpu_tier(void)
 {

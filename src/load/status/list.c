@@ -5,14 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <penstock/running.h>
-
 #include "base/attr.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/sys.h"
 #include "io/memory_names.h"
 #include "load/status/text.h"
+#include "tools.h"
 
 #define WHERE "load/status"
 
