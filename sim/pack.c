@@ -21,7 +21,7 @@ static int from_pack(PenSimPack *p, const PenSimSettings *s, PenError *reterr)
         return pen__fail(reterr, PEN_E_INVALID, WHERE,
                          "pack=%s: expected no samples and sample_bytes: a pack has its own",
                          s->pack);
-    int r = pen_pack_open(s->pack, &p->pack, reterr);
+    int r = pen_pack_open(s->pack, NULL, &p->pack, reterr);
     if (r < 0)
         return r;
     const PenManifest *m = pen__pack_manifest(p->pack);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file
- * The C API of penstock. The guide is docs/how-to/c.md.
+ * The C API of penstock. The guide is docs/how-to/c.md. Before version 1.0, each release may change
+ * functions and structs: compile programs again for each.
  *
  * Rules of all calls:
  *

@@ -15,7 +15,6 @@
 #define LIBRARY "libpenstock-video.so.0"
 #define VARIABLE "PENSTOCK_VIDEO_LIBRARY"
 #define MODE_VARIABLE "PENSTOCK_VIDEO"
-/* Of PEN_VIDEO_ABI 1. */
 
 typedef struct Chosen {
     pthread_mutex_t mutex;

@@ -388,9 +388,7 @@ TEST(verify_checks_its_settings)
     PenWriterSettings s = settings(PEN_MODE_KEEP);
     CHECK_INT(write_all(at("checked.pen"), &s, &err), PEN_OK);
     CHECK_INT(pen_pack_open(at("checked.pen"), NULL, &pack, &err), PEN_OK);
-    PenVerifySettings v = {0};
-    CHECK_INT(pen_pack_verify(pack, &v, &result, &err), PEN_E_INVALID);
-    CHECK(strstr(err.message, "pen_verify_settings_init"));
+    PenVerifySettings v;
     pen_verify_settings_init(&v);
     v.threads = -1;
     CHECK_INT(pen_pack_verify(pack, &v, &result, &err), PEN_E_INVALID);
