@@ -60,8 +60,6 @@ NOT_FOLLOWED = {
     "needs root: run penstock-lab with sudo": SETUP,
     "repeatedly created and removed by another process; name another directory": RACE,
     "put it on a local disk": "needs a file system without locks",
-    "sets, found %u; call %s first": C_API,
-    "install the version that the program was built with": C_API,
     "(%s). %s, or set PENSTOCK_VIDEO=inline if you trust": "followed in tests/wheel/check_video.py",
     "cannot find the file of the video decoder; set": "needs a dynamic linker that forgets a file",
     "changed since it was opened; run the same command again": RACE,
