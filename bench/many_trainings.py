@@ -3,14 +3,13 @@
 """Rate and memory of several trainings on one machine that share a pack, against one training.
 
     many_trainings.py PACK [--trainings 1,8] [--ways preload,cache] [--seconds S] [--rounds N]
-                      [--cache DIR] [--share]
+                      [--cache DIR]
 
 Each training is a process with a loader that shuffles, decodes and crops to 224 x 224, and does
 nothing else. The ways take turns, and so do the numbers of trainings.
 
 preload  preload=True: one copy of the pack in memory, for all processes of a user
-cache    a cache in DIR (default: a new directory in /dev/shm, which is memory). With --share it is
-         a shared cache, as several users have it; as root, each training runs as another user.
+cache    a cache in DIR (default: a new directory in /dev/shm, which is memory)
 
 Prints medians: samples per second of all trainings together; PSS, the sum of the memory of all
 processes in which pages that n of them share count 1/n; and how much shared memory (memfd and
@@ -30,25 +29,17 @@ import subprocess
 import sys
 import tempfile
 
-USER, GROUP = 64000, 64000  # of the first training, with --share as root
 TRAINING = """
-import json, os, sys, time
+import json, sys, time
 import numpy, penstock
-Loader = penstock.Loader  # imports everything, before it becomes another user
-pack, way, place, threads, seconds, user, users = json.loads(sys.argv[1])
+pack, way, place, threads, seconds = json.loads(sys.argv[1])
 settings = dict(batch_size=64, shuffle=True, threads=threads, output="numpy", memory="256MiB",
                 pipeline="decode | random_resized_crop 224 | hflip | tensor u8")
-if user is not None:
-    os.setgroups([])
-    os.setgid(users[0])
-    os.setuid(user)
 if way == "preload":
     settings["preload"] = True
 else:
     settings["cache"] = place
-    if users is not None:
-        settings.update(cache_share=True, cache_trust=users)
-with Loader(pack, **settings) as loader:
+with penstock.Loader(pack, **settings) as loader:
     for batch in loader:  # one epoch fills the cache
         pass
     print("ready", flush=True)
@@ -80,23 +71,15 @@ def cache_place(options, way):
         yield None
         return
     place = tempfile.mkdtemp(prefix="penstock-many-", dir=options.cache)
-    if options.share:
-        os.chown(place, -1, GROUP if os.geteuid() == 0 else -1)
-        os.chmod(place, 0o3770)
     try:
         yield place
     finally:
         shutil.rmtree(place)
 
 
-def start(options, way, place, n, number):
-    is_root = os.geteuid() == 0
-    shared = way == "cache" and options.share
-    users = [USER + i for i in range(n)] if is_root else [os.geteuid()]
-    user = users[number] if shared and is_root else None
+def start(options, way, place, n):
     threads = max(1, len(os.sched_getaffinity(0)) // n)
-    what = [str(options.pack.resolve()), way, place, threads, options.seconds, user,
-            users if shared else None]
+    what = [str(options.pack.resolve()), way, place, threads, options.seconds]
     return subprocess.Popen([sys.executable, "-c", TRAINING, json.dumps(what)], text=True,
                             stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
@@ -112,8 +95,8 @@ def run(options, way, n):
     with contextlib.ExitStack() as stack:
         place = stack.enter_context(cache_place(options, way))
         trainings = []
-        for number in range(n):
-            trainings.append(stack.enter_context(start(options, way, place, n, number)))
+        for _ in range(n):
+            trainings.append(stack.enter_context(start(options, way, place, n)))
             stack.callback(trainings[-1].kill)
         for training in trainings:
             if training.stdout.readline() != "ready\n":
@@ -153,7 +136,6 @@ def main():
     parser.add_argument("--seconds", type=float, default=20)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--cache", default="/dev/shm")
-    parser.add_argument("--share", action="store_true")
     options = parser.parse_args()
     results = {}
     for _ in range(options.rounds):

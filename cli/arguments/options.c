@@ -381,18 +381,6 @@ const CliOption cli_options[CLI_N_OPTIONS] = {
         .otherwise = "half of the disk",
         .mistaken = "cache-size cache-limit",
         .help = "size limit of the cache, for all packs together"},
-    [CLI_OPT_CACHE_SHARE] = {.name = "cache-share", .kind = CLI_ARG_FLAG,
-        .group = CLI_GROUP_CACHE, .commands = IN(EXTRACT) | MEASURING,
-        .mistaken = "cache-group cache-team",
-        .help = "share the cache with other users: its directory must exist and have mode 3770, "
-                "and its group can read the blocks that you store"},
-    [CLI_OPT_CACHE_TRUST] = {.name = "cache-trust", .kind = CLI_ARG_TEXT,
-        .group = CLI_GROUP_CACHE, .commands = IN(EXTRACT) | MEASURING,
-        .value = "USERS",
-        .otherwise = "nobody",
-        .mistaken = "cache-users cache-trusted",
-        .help = "with --cache-share: also use blocks that these users stored; names or numbers, "
-                "separated by commas"},
     [CLI_OPT_CLEAR] = {.name = "clear", .kind = CLI_ARG_FLAG,
         .group = CLI_GROUP_COMMON, .commands = IN(CACHE),
         .mistaken = "clean purge delete remove rm",

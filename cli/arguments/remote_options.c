@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-#include "arguments/cache_options.h"
+#include <penstock/cache.h>
+
 #include "output/messages.h"
 
 void cli_remote_settings(const CliArgs *args, PenRemoteSettings *ret)
@@ -76,22 +77,30 @@ int cli_files_settings(const CliArgs *args, CliFiles *ret, PenError *reterr)
     return PEN_OK;
 }
 
+static int add_cache(const CliArgs *args, PenPack *pack, PenError *reterr)
+{
+    PenCacheSettings settings;
+    pen_cache_settings_init(&settings);
+    settings.directory = args->values[CLI_OPT_CACHE].text;
+    settings.bytes = args->values[CLI_OPT_CACHE_BYTES].number;
+    return pen_pack_cache(pack, &settings, reterr);
+}
+
 int cli_remote_open(const CliArgs *args, const char *where, PenPack **ret, PenError *reterr)
 {
     PenRemoteSettings settings;
     CliFiles files;
     PenPack *pack = NULL;
-    int r = cli_cache_check(args, reterr);
-    if (r < 0)
-        return r;
+    if (args->values[CLI_OPT_CACHE_BYTES].given && !args->values[CLI_OPT_CACHE].given)
+        return cli_fail(reterr, PEN_E_INVALID, "--cache-bytes needs a cache; add --cache DIR");
     cli_remote_settings(args, &settings);
-    r = cli_files_settings(args, &files, reterr);
+    int r = cli_files_settings(args, &files, reterr);
     if (r == PEN_OK)
         r = pen_pack_open(where, &settings, &pack, reterr);
     if (r == PEN_OK)
         r = pen_pack_files(pack, &files.settings, reterr);
     if (r == PEN_OK && args->values[CLI_OPT_CACHE].given)
-        r = cli_cache_add(args, pack, reterr);
+        r = add_cache(args, pack, reterr);
     if (r < 0)
         pen_pack_close(&pack);
     else

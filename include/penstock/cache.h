@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file
  * A cache directory on a fast local disk for blocks of packs that are stored elsewhere: in an
- * object store, on a slow disk, on NFS. All processes and jobs of a user on a node can share it,
- * and several users if each names those whom it trusts.
+ * object store, on a slow disk, on NFS. All processes and jobs of a user on a node can share it.
  *
  * Of packs with kept videos, the cache holds pieces of 1 MiB instead of blocks, and what is said of
  * blocks holds for them.
@@ -27,12 +26,6 @@ typedef struct PenCacheSettings {
     uint32_t wait_ms;      /**< longest wait for a block that another process fetches; 0 = 10,000 */
     const char *directory; /**< a cache or an empty directory; created if it does not exist */
     uint64_t bytes;        /**< limit for all packs in the cache together; 0 = half of the disk */
-    /** 1 = one cache for several users. `directory` must exist and be writable by their group, with
-     * the setgid and the sticky bit (mode 3770). Each user stores entries in a subdirectory of its
-     * own, which the group can read. `bytes` limits the entries of this user. */
-    int32_t share;
-    uint32_t n_trusted;      /**< at most 256 */
-    const uint32_t *trusted; /**< ids of the users whose entries are used as well */
 } PenCacheSettings;
 
 PEN_API void pen_cache_settings_init(PenCacheSettings *settings);
@@ -57,9 +50,6 @@ typedef struct PenCacheStats {
     uint64_t not_stored_error; /**< not written: the disk failed or is read-only */
     uint64_t not_stored_busy;  /**< not written: another process held a lock for too long */
     uint64_t evicted_bytes;    /**< bytes removed of packs that were not in use */
-    uint64_t trusted_hits;     /**< of the hits: blocks from entries of trusted users */
-    uint64_t
-        refused; /**< times that an entry was not used: another owner, or others can write it */
 } PenCacheStats;
 
 /** Returns the counters of the pack's cache; all are 0 if it has none. Any thread may call it. */

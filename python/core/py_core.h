@@ -88,13 +88,10 @@ PyObject *core_remote_raise(CoreState *state, CoreRemote *self, const CoreWait *
                             const PenError *error);
 
 /* py_open.c: a pack, or NULL with an exception; other Python threads run meanwhile. */
-enum { CORE_TRUSTED_MOST = 256 }; /* users */
 typedef struct CorePlace {
     const char *path;
     const char *cache; /* a directory, or NULL */
     unsigned long long cache_bytes;
-    const char *trusted; /* ids of users, four bytes each; NULL: the cache is not shared */
-    size_t trusted_bytes;
     CoreRemote *remote;
     const char *files; /* texts, each with its end: roots, then old and new directories in turn */
     size_t files_bytes;

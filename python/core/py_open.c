@@ -26,7 +26,7 @@ static Opening *opening_new(const CorePlace *place)
 {
     size_t bytes = strlen(place->path) + 1, more = place->cache ? strlen(place->cache) + 1 : 0;
     pthread_condattr_t attr;
-    Opening *o = calloc(1, sizeof *o + bytes + more + place->files_bytes + place->trusted_bytes);
+    Opening *o = calloc(1, sizeof *o + bytes + more + place->files_bytes);
     if (!o)
         return NULL;
     o->place = *place;
@@ -35,9 +35,6 @@ static Opening *opening_new(const CorePlace *place)
         o->place.cache = memcpy(o->text + bytes, place->cache, more);
     if (place->files_bytes)
         o->place.files = memcpy(o->text + bytes + more, place->files, place->files_bytes);
-    if (place->trusted)
-        o->place.trusted = memcpy(o->text + bytes + more + place->files_bytes, place->trusted,
-                                  place->trusted_bytes);
     pthread_mutex_init(&o->lock, NULL);
     pthread_condattr_init(&attr);
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
@@ -84,31 +81,21 @@ static int set_files(const CorePlace *place, PenPack *pack, PenError *error)
     return r;
 }
 
-static int set_cache(const CorePlace *place, PenPack *pack, PenError *error)
-{
-    uint32_t trusted[CORE_TRUSTED_MOST];
-    PenCacheSettings settings;
-    pen_cache_settings_init(&settings);
-    settings.directory = place->cache;
-    settings.bytes = place->cache_bytes;
-    settings.share = place->trusted != NULL;
-    settings.n_trusted = (uint32_t)(place->trusted_bytes / sizeof *trusted);
-    settings.trusted = trusted;
-    if (place->trusted_bytes && place->trusted_bytes <= sizeof trusted) /* or it is refused */
-        memcpy(trusted, place->trusted, place->trusted_bytes);
-    return pen_pack_cache(pack, &settings, error);
-}
-
 /* Without the GIL. */
 static int open_pack(const CorePlace *place, PenPack **ret, PenError *error)
 {
     PenPack *pack = NULL;
+    PenCacheSettings cache;
     int r = pen_pack_open(place->path, place->remote ? core_remote_settings(place->remote) : NULL,
                           &pack, error);
     if (r == PEN_OK && place->files_bytes)
         r = set_files(place, pack, error);
-    if (r == PEN_OK && place->cache)
-        r = set_cache(place, pack, error);
+    if (r == PEN_OK && place->cache) {
+        pen_cache_settings_init(&cache);
+        cache.directory = place->cache;
+        cache.bytes = place->cache_bytes;
+        r = pen_pack_cache(pack, &cache, error);
+    }
     if (r < 0)
         pen_pack_close(&pack);
     else

@@ -10,8 +10,7 @@ struct CorePack {
     PyObject *path;  /* bytes, for opening again in a child process */
     PyObject *cache; /* bytes; NULL: none */
     unsigned long long cache_bytes;
-    PyObject *trusted; /* bytes, as in CorePlace; NULL: the cache is not shared */
-    PyObject *files;   /* bytes, as in CorePlace */
+    PyObject *files; /* bytes, as in CorePlace */
     unsigned n_roots;
     CoreRemote *remote;
     PyObject *preload; /* NULL: it is read where it lies; True, or a function to be told */
@@ -41,8 +40,6 @@ static int open_pack(CorePack *self)
     CorePlace place = {.path = PyBytes_AsString(self->path),
                        .cache = self->cache ? PyBytes_AsString(self->cache) : NULL,
                        .cache_bytes = self->cache_bytes,
-                       .trusted = self->trusted ? PyBytes_AsString(self->trusted) : NULL,
-                       .trusted_bytes = self->trusted ? (size_t)PyBytes_Size(self->trusted) : 0,
                        .remote = self->remote,
                        .files = PyBytes_AsString(self->files),
                        .files_bytes = (size_t)PyBytes_Size(self->files),
@@ -72,14 +69,13 @@ static int open_pack(CorePack *self)
 
 static PyObject *pack_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = {"path",  "remote",  "cache",   "cache_bytes", "preload",
-                            "files", "n_roots", "trusted", NULL};
-    PyObject *path = NULL, *remote, *cache, *preload, *files, *trusted;
+    static char *names[] = {"path",    "remote", "cache",   "cache_bytes",
+                            "preload", "files",  "n_roots", NULL};
+    PyObject *path = NULL, *remote, *cache, *preload, *files;
     unsigned long long cache_bytes = 0;
     unsigned n_roots = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O&OOKOSIO", names, PyUnicode_FSConverter, &path,
-                                     &remote, &cache, &cache_bytes, &preload, &files, &n_roots,
-                                     &trusted)) {
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O&OOKOSI", names, PyUnicode_FSConverter, &path,
+                                     &remote, &cache, &cache_bytes, &preload, &files, &n_roots)) {
         Py_XDECREF(path);
         return NULL;
     }
@@ -92,8 +88,6 @@ static PyObject *pack_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     self->cache_bytes = cache_bytes;
     self->files = Py_NewRef(files);
     self->n_roots = n_roots;
-    if (PyBytes_Check(trusted))
-        self->trusted = Py_NewRef(trusted);
     if (cache != Py_None && !PyUnicode_FSConverter(cache, &self->cache)) {
         Py_DECREF(self);
         return NULL;
@@ -183,7 +177,6 @@ static void pack_dealloc(CorePack *self)
     Py_XDECREF(self->preload);
     Py_XDECREF(self->path);
     Py_XDECREF(self->cache);
-    Py_XDECREF(self->trusted);
     Py_XDECREF(self->files);
     core_free((PyObject *)self);
 }
@@ -677,8 +670,6 @@ static PyObject *pack_cache_stats(CorePack *self, PyObject *unused)
         {"not_stored_error", c.not_stored_error},
         {"not_stored_busy", c.not_stored_busy},
         {"evicted_bytes", c.evicted_bytes},
-        {"trusted_hits", c.trusted_hits},
-        {"refused", c.refused},
     };
     return number_dict(numbers, sizeof numbers / sizeof *numbers);
 }

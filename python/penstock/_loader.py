@@ -16,7 +16,6 @@ from typing import Any, NamedTuple, Protocol
 
 from . import (
     _buckets,
-    _cache,
     _check,
     _compare,
     _core,
@@ -393,9 +392,6 @@ class Loader:
                  options for a URL, as in penstock.open
     cache, cache_bytes
                  a local directory that keeps blocks, and its maximum size, as in penstock.open
-    cache_share, cache_trust
-                 True: other users share the cache; users whose blocks you also use, as in
-                 penstock.open
     preload      True: load the entire pack into shared memory first, as in penstock.open
 
     Each `for` loop is one epoch. The next loop is the next epoch, unless set_epoch selects another.
@@ -439,8 +435,6 @@ class Loader:
         cache: str | os.PathLike[str] | None = None,
         cache_bytes: int | str | None = None,
         preload: Preload = False,
-        cache_share: bool = False,
-        cache_trust: _cache.Users | None = None,
         compare_ranks: _compare.How = None,
         **unknown: Any,
     ) -> None:
@@ -449,10 +443,7 @@ class Loader:
         is_open = isinstance(pack, (Pack, Mix))
         if is_open and storage_options is not None:
             raise InvalidError("storage_options: the pack is already open; pass them to open()")
-        if is_open and (
-            cache is not None or cache_bytes is not None or cache_share is not False
-            or cache_trust is not None
-        ):
+        if is_open and (cache is not None or cache_bytes is not None):
             raise InvalidError("cache: the pack is already open; pass it to open()")
         if is_open and preload is not False:
             raise InvalidError("preload: the pack is already open; pass it to open()")
@@ -460,10 +451,7 @@ class Loader:
         self.dataset: Pack | Mix = (
             pack
             if isinstance(pack, (Pack, Mix))
-            else Pack(
-                _check.path(pack, "pack"), storage_options, cache, cache_bytes, preload,
-                cache_share=cache_share, cache_trust=cache_trust,
-            )
+            else Pack(_check.path(pack, "pack"), storage_options, cache, cache_bytes, preload)
         )
         self._budget = budget = _tokens.choose(tokens, lengths, batch_size)
         self.tokens = None if budget is None else budget.tokens

@@ -9,7 +9,7 @@ import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Union
 
-from . import _cache, _check, _core, _remote
+from . import _check, _core, _remote
 from ._clip import Clip
 from ._error import InvalidError, NotFoundError
 
@@ -172,8 +172,6 @@ class Pack:
         preload: Preload = False,
         roots: Paths | None = None,
         relocate: dict[str, str] | None = None,
-        cache_share: bool = False,
-        cache_trust: _cache.Users | None = None,
     ) -> None:
         self.path = _check.path(path)
         self._roots, self._relocate = _files(roots, relocate)
@@ -183,9 +181,7 @@ class Pack:
             )
         if preload is not False and cache is not None:
             raise InvalidError("preload: a preloaded pack needs no cache; leave cache out")
-        self._cache, self._cache_bytes = _cache.place(cache, cache_bytes)
-        trusted = _cache.trusted(cache, cache_share, cache_trust)
-        self._cache_share, self._cache_trust = trusted is not None, tuple(cache_trust or ())
+        self._cache, self._cache_bytes = _cache(cache, cache_bytes)
         places = [*self._roots, *self._relocate.values()]
         options, self._options = _remote.check(self.path, storage_options, places)
         self._has_secrets = len(self._options) < sum(
@@ -194,8 +190,7 @@ class Pack:
         texts = [*self._roots, *(path for pair in self._relocate.items() for path in pair)]
         files = b"".join(os.fsencode(text) + b"\0" for text in texts)
         self._core = _core.Pack(
-            self.path, options, self._cache, self._cache_bytes, preload, files, len(self._roots),
-            trusted,
+            self.path, options, self._cache, self._cache_bytes, preload, files, len(self._roots)
         )
         self._preload = preload is not False
         if options is not None:
@@ -243,9 +238,6 @@ class Pack:
                       blocks not written: cache_bytes is reached; the disk is full; a write failed;
                       another process held a lock too long
         evicted_bytes bytes of unused packs that were deleted to free space
-        trusted_hits  of the hits: blocks that a user in cache_trust stored
-        refused       times that an entry of a shared cache was not used, because it belongs to
-                      somebody else, or others can write to it
         """
         return self._core.cache_stats()
 
@@ -417,8 +409,7 @@ class Pack:
             )
         return Pack, (
             self.path, self._options or None, self._cache, self._cache_bytes or None, self._preload,
-            self._roots or None, self._relocate or None, self._cache_share,
-            self._cache_trust or None,
+            self._roots or None, self._relocate or None,
         )
 
     def __repr__(self) -> str:
@@ -464,6 +455,19 @@ def _slice(name: str, value: slice | None) -> slice:
     return value
 
 
+def _cache(
+    cache: str | os.PathLike[str] | None, cache_bytes: int | str | None
+) -> tuple[str | None, int]:
+    if cache is None:
+        if cache_bytes is not None:
+            raise InvalidError("cache_bytes: there is no cache; set its directory with cache=")
+        return None, 0
+    path = _check.path(cache, "cache")
+    if "://" in path:
+        raise InvalidError(f"cache: expected a local directory, found {path!r}")
+    return path, 0 if cache_bytes is None else _check.size("cache_bytes", cache_bytes)
+
+
 def _files(
     roots: Paths | None, relocate: dict[str, str] | None
 ) -> tuple[list[str], dict[str, str]]:
@@ -486,8 +490,6 @@ def open(
     preload: Preload = False,
     roots: Paths | None = None,
     relocate: dict[str, str] | None = None,
-    cache_share: bool = False,
-    cache_trust: _cache.Users | None = None,
 ) -> Pack:
     """Open a pack. It reads the manifest, but no shard.
 
@@ -504,12 +506,5 @@ def open(
                      What is below the directory or URL that holds the pack is always found.
     relocate         for an in-place pack: directories or URLs that have moved, {old: new}. Files
                      that were below the old one are read below the new one.
-    cache_share      True: other users share the cache. Its directory must exist and have mode 3770.
-                     Its group can read the blocks that you store.
-    cache_trust      with cache_share: users whose blocks you also use, by name or number. They can
-                     change what you read, so name only people whom you trust.
     """
-    return Pack(
-        path, storage_options, cache, cache_bytes, preload, roots, relocate, cache_share,
-        cache_trust,
-    )
+    return Pack(path, storage_options, cache, cache_bytes, preload, roots, relocate)

@@ -208,11 +208,6 @@ static int real_mkdir_own(const char *path)
     return mkdir(path, 0700) < 0 ? -errno : 0;
 }
 
-static int real_set_mode(int fd, uint32_t mode)
-{
-    return fchmod(fd, (mode_t)mode) < 0 ? -errno : 0;
-}
-
 static int real_unlink(int dir, const char *name)
 {
     return unlinkat(dir, name, 0) < 0 ? -errno : 0;
@@ -230,14 +225,14 @@ static int real_lock(int fd, int exclusive)
 
 static int real_lock_byte(int fd, int how, uint64_t offset)
 {
-    static const short types[] = {[PEN_RANGE_FREE] = F_UNLCK,
-                                  [PEN_RANGE_SHARED] = F_RDLCK,
-                                  [PEN_RANGE_ALONE] = F_WRLCK,
-                                  [PEN_RANGE_ASK] = F_RDLCK};
-    struct flock range = {
-        .l_type = types[how], .l_whence = SEEK_SET, .l_start = (off_t)offset, .l_len = 1};
-    if (fcntl(fd, how == PEN_RANGE_ASK ? F_OFD_GETLK : F_OFD_SETLK, &range) == 0)
-        return how == PEN_RANGE_ASK && range.l_type != F_UNLCK ? -EAGAIN : 0;
+    struct flock range = {.l_type = how == PEN_RANGE_ALONE    ? F_WRLCK
+                                    : how == PEN_RANGE_SHARED ? F_RDLCK
+                                                              : F_UNLCK,
+                          .l_whence = SEEK_SET,
+                          .l_start = (off_t)offset,
+                          .l_len = 1};
+    if (fcntl(fd, F_OFD_SETLK, &range) == 0)
+        return 0;
     return errno == EACCES ? -EAGAIN : -errno;
 }
 
@@ -474,7 +469,6 @@ const PenSys pen__sys_real = {
     .rename = real_rename,
     .mkdir = real_mkdir,
     .mkdir_own = real_mkdir_own,
-    .set_mode = real_set_mode,
     .unlink = real_unlink,
     .rmdir = real_rmdir,
     .lock = real_lock,

@@ -28,8 +28,7 @@ typedef struct PenDiskSpace { /* of a file system */
     uint64_t bytes, free_bytes;
 } PenDiskSpace;
 
-/* ASK: locks nothing; -EAGAIN when somebody else holds it ALONE. It needs no right to write. */
-enum { PEN_RANGE_FREE = 0, PEN_RANGE_SHARED = 1, PEN_RANGE_ALONE = 2, PEN_RANGE_ASK = 3 };
+enum { PEN_RANGE_FREE = 0, PEN_RANGE_SHARED = 1, PEN_RANGE_ALONE = 2 };
 
 enum {
     /* None of them waits for a FIFO's other end or a device: check by stat_fd what was opened. */
@@ -80,8 +79,7 @@ typedef struct PenSys {
     int (*disk_space)(int fd, PenDiskSpace *ret);
     int (*rename)(int from_dir, const char *from, int to_dir, const char *to);
     int (*mkdir)(int dir, const char *name);
-    int (*mkdir_own)(const char *path);     /* for this user alone */
-    int (*set_mode)(int fd, uint32_t mode); /* permissions, whatever the umask is */
+    int (*mkdir_own)(const char *path); /* for this user alone */
     int (*unlink)(int dir, const char *name);
     int (*rmdir)(int dir, const char *name);
     int (*lock)(int fd, int exclusive); /* never waits; dies with the process */

@@ -4,11 +4,9 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/mem.h"
 #include "cache/cache_impl.h"
-#include "cache/share.h"
 
 #define WHERE "cache/open"
 #define WAIT_MS 10000u
@@ -30,7 +28,6 @@ void pen__cache_close(PenCache **cache)
     *cache = NULL;
     if (c->fd >= 0)
         (void)pen__sys->close(c->fd); /* all locks go with it */
-    pen__share_close(&c->share);
     pthread_mutex_destroy(&c->accounting);
     pthread_mutex_destroy(&c->evicting);
     pen__free(c->dir);
@@ -78,7 +75,7 @@ static int open_folder(PenCache *c, const char *from, PenError *reterr)
     if (pen__sys->stat_at(PEN_AT_CWD, path, &st) == 0 && !pen__cache_dir_is_own(path))
         return pen__fail(reterr, PEN_E_EXISTS, WHERE,
                          "%s: expected a directory that belongs to this user; remove it", path);
-    (void)pen__cache_dir_make(c, path);
+    (void)pen__cache_dir_make(path);
     (void)pen__about_write(c, from);
     return PEN_OK;
 }
@@ -89,49 +86,12 @@ static uint64_t half_of_disk(PenCache *c)
     return pen__sys->disk_space(c->fd, &disk) < 0 ? UINT64_MAX : disk.bytes / 2;
 }
 
-/* A cache of this user, which was made without sharing. */
-static bool is_one_users(const char *dir)
-{
-    char path[PEN_CACHE_PATH];
-    PenFileStat st;
-    snprintf(path, sizeof path, "%.*s/" PEN_CACHE_MARKER, (int)PEN_CACHE_DIR_MAX, dir ? dir : "");
-    return pen__sys->stat_at(PEN_AT_CWD, path, &st) == 0 && st.uid == geteuid();
-}
-
-/* The directory itself, or ours in one that users share. */
-static int open_own(const PenCacheSettings *s, PenCache **ret, PenError *reterr)
-{
-    PenCacheShare *share = NULL;
-    char *dir = NULL;
-    if (s->n_trusted && !s->share)
-        return pen__fail(reterr, PEN_E_INVALID, WHERE,
-                         "trusted: only a shared cache has trusted users; set share to 1");
-    if (!s->share)
-        return pen__cache_open_dir(s->directory, true, s->wait_ms, ret, reterr);
-    if (is_one_users(s->directory))
-        return pen__fail(reterr, PEN_E_EXISTS, WHERE,
-                         "%s: is your own cache, and cannot be shared; name another directory",
-                         s->directory);
-    int r = pen__share_open(s, &share, &dir, reterr);
-    if (r < 0)
-        return r;
-    r = pen__cache_open_dir(dir, true, s->wait_ms, ret, reterr);
-    pen__free(dir);
-    if (r < 0) {
-        pen__share_close(&share);
-        return r;
-    }
-    (*ret)->share = share;
-    pen__share_begin(share, (*ret)->dir);
-    return PEN_OK;
-}
-
 int pen__cache_open(const PenCacheSettings *settings, const uint8_t id[16], const char *from,
                     PenCache **ret, PenError *reterr)
 {
     PenCache *c = NULL;
     PenCacheSettings own = settings ? *settings : DEFAULTS;
-    int r = open_own(&own, &c, reterr);
+    int r = pen__cache_open_dir(own.directory, true, own.wait_ms, &c, reterr);
     if (r < 0)
         return r;
     c->limit = own.bytes ? own.bytes : half_of_disk(c);
@@ -178,7 +138,5 @@ void pen__cache_stats(PenCache *c, PenCacheStats *ret)
                            .not_stored_disk = n[PEN_COUNT_DISK],
                            .not_stored_error = n[PEN_COUNT_ERROR],
                            .not_stored_busy = n[PEN_COUNT_BUSY],
-                           .evicted_bytes = n[PEN_COUNT_EVICTED],
-                           .trusted_hits = n[PEN_COUNT_TRUSTED_HITS],
-                           .refused = n[PEN_COUNT_REFUSED]};
+                           .evicted_bytes = n[PEN_COUNT_EVICTED]};
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A directory of blocks that processes of one user share, or several users: see share.h. It knows
- * nothing of packs but their ids: whether an entry is what it should be is for the caller to see.
+/* A directory of blocks that processes of one user share. It knows nothing of packs but their ids:
+ * whether an entry is what it should be is for the caller to see.
  *
  *     DIR/penstock-cache              marker, accounting, and the file whose bytes are locked
  *     DIR/<pack id>/about             when it was opened last, and from where
@@ -13,7 +13,6 @@
 #ifndef PEN_CACHE_CACHE_H
 #define PEN_CACHE_CACHE_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #include <penstock/cache.h>
@@ -37,7 +36,6 @@ enum {
     PEN_COUNT_BYTES_ORIGIN,
     PEN_COUNT_WAITED,
     PEN_COUNT_BAD,
-    PEN_COUNT_TRUSTED_HITS,
     PEN_COUNT_STORED,
     PEN_COUNT_STORED_BYTES,
     PEN_COUNT_FULL,
@@ -45,7 +43,6 @@ enum {
     PEN_COUNT_ERROR,
     PEN_COUNT_BUSY,
     PEN_COUNT_EVICTED,
-    PEN_COUNT_REFUSED,
     PEN_COUNTS
 };
 
@@ -63,7 +60,6 @@ uint64_t pen__cache_wait_ns(const PenCache *cache);
 typedef struct PenCacheEntry {
     int fd;
     uint64_t bytes;
-    bool is_trusted; /* it belongs to another user, whom we trust */
 } PenCacheEntry;
 
 /* 1: it is there, and must be read or left. 0: it is not, or cannot be had. */

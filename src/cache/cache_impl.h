@@ -19,9 +19,8 @@ enum {
 
 struct PenCache {
     char *dir;
-    char id[PEN_CACHE_ID];       /* of our pack; "" when there is none */
-    int fd;                      /* of the marker */
-    struct PenCacheShare *share; /* NULL: the cache is one user's */
+    char id[PEN_CACHE_ID]; /* of our pack; "" when there is none */
+    int fd;                /* of the marker */
     uint64_t limit, wait_ns;
     pthread_mutex_t
         accounting; /* with the lock of the accounting: that one does not hold our threads */
@@ -82,11 +81,9 @@ void pen__accounting_present(PenCache *c);
 bool pen__cache_dir_is_own(const char *path); /* a directory of ours, not a link to one */
 void pen__cache_dir_path(const PenCache *c, const char *id, const char *name,
                          char ret[PEN_CACHE_PATH]);
-/* Makes a directory unless it is there, with the permissions of the cache. 0, or -errno: -ENOTDIR
- * when it is something else, or somebody else's. */
-int pen__cache_dir_make(const PenCache *c, const char *path);
-/* The names of an entry: of its folder, and in that. */
-void pen__cache_dir_names(PenCacheKey key, char ret_folder[8], char ret_name[48]);
+/* Makes a directory unless it is there. 0, or -errno: -ENOTDIR when it is something else, or
+ * somebody else's. */
+int pen__cache_dir_make(const char *path);
 void pen__cache_dir_folder(const PenCache *c, PenCacheKey key, char ret[PEN_CACHE_PATH]);
 void pen__cache_dir_entry(const PenCache *c, PenCacheKey key, char ret[PEN_CACHE_PATH]);
 /* A name that nobody has, for what is being written. */

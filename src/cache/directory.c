@@ -11,7 +11,6 @@
 #include "base/bytes.h"
 #include "base/mem.h"
 #include "cache/cache_impl.h"
-#include "cache/share.h"
 
 enum { FOLDERS = 256 };
 static const char about_name[] = "about", about_head[] = "penstock cache 1\nopened ";
@@ -32,35 +31,25 @@ void pen__cache_dir_path(const PenCache *c, const char *id, const char *name,
              name ? "/" : "", name ? name : "");
 }
 
-int pen__cache_dir_make(const PenCache *c, const char *path)
+int pen__cache_dir_make(const char *path)
 {
     int r = pen__sys->mkdir_own(path);
-    if (r < 0 && r != -EEXIST)
-        return r;
-    if (c->share)
-        return pen__share_open_to_group(path);
-    return r == -EEXIST && !pen__cache_dir_is_own(path) ? -ENOTDIR : 0;
-}
-
-void pen__cache_dir_names(PenCacheKey key, char ret_folder[8], char ret_name[48])
-{
-    snprintf(ret_folder, 8, "%02x", (unsigned)(key.number % FOLDERS));
-    snprintf(ret_name, 48, "%" PRIu64 "%s", key.number, suffixes[key.kind]);
+    return r == -EEXIST ? (pen__cache_dir_is_own(path) ? 0 : -ENOTDIR) : r;
 }
 
 void pen__cache_dir_folder(const PenCache *c, PenCacheKey key, char ret[PEN_CACHE_PATH])
 {
-    char folder[8], name[48];
-    pen__cache_dir_names(key, folder, name);
-    pen__cache_dir_path(c, c->id, folder, ret);
+    char name[8];
+    snprintf(name, sizeof name, "%02x", (unsigned)(key.number % FOLDERS));
+    pen__cache_dir_path(c, c->id, name, ret);
 }
 
 void pen__cache_dir_entry(const PenCache *c, PenCacheKey key, char ret[PEN_CACHE_PATH])
 {
-    char folder[8], name[48], both[64];
-    pen__cache_dir_names(key, folder, name);
-    snprintf(both, sizeof both, "%s/%s", folder, name);
-    pen__cache_dir_path(c, c->id, both, ret);
+    char name[48];
+    snprintf(name, sizeof name, "%02x/%" PRIu64 "%s", (unsigned)(key.number % FOLDERS), key.number,
+             suffixes[key.kind]);
+    pen__cache_dir_path(c, c->id, name, ret);
 }
 
 int pen__cache_dir_temp(const PenCache *c, char ret[PEN_CACHE_PATH])

@@ -7,7 +7,6 @@
 #include "base/attr.h"
 #include "base/thread.h"
 #include "cache/cache_impl.h"
-#include "cache/share.h"
 
 #define FULL_NS 10000000000u  /* after which a full cache is looked at again */
 #define ERROR_NS 30000000000u /* and one whose disk fails */
@@ -15,32 +14,10 @@
 
 /* ---- reading -------------------------------------------------------------------------------- */
 
-/* Ours, then those of trusted users. */
-static int find_shared(PenCache *c, PenCacheKey key, PenCacheEntry *ret)
-{
-    char folder[8], name[48];
-    const char *names[] = {c->id, folder, name};
-    int fd = -ENOENT;
-    pen__cache_dir_names(key, folder, name);
-    for (uint32_t user = 0; fd != -ERANGE; user++) {
-        PenFileStat st;
-        fd = pen__share_find(c->share, user, names, &st);
-        if (fd >= 0) {
-            *ret = (PenCacheEntry){.fd = fd, .bytes = st.bytes, .is_trusted = user > 0};
-            return 1;
-        }
-        if (fd == -EPERM)
-            pen__cache_count(c, PEN_COUNT_REFUSED, 1);
-    }
-    return 0;
-}
-
 int pen__cache_find(PenCache *c, PenCacheKey key, PenCacheEntry *ret)
 {
     char path[PEN_CACHE_PATH];
     PenFileStat st;
-    if (c->share)
-        return find_shared(c, key, ret);
     pen__cache_dir_entry(c, key, path);
     int fd = pen__sys->open(path, PEN_OPEN_PLAIN);
     if (fd < 0)
@@ -80,21 +57,13 @@ int pen__cache_read(PenCacheEntry *entry, void *buf)
 
 int pen__cache_claim(PenCache *c, PenCacheKey key)
 {
-    uint64_t range = pen__range_entry(c->id, key);
-    int r = pen__range_lock(c, PEN_RANGE_ALONE, range, 0);
-    if (r == 0 && c->share && !pen__share_claim(c->share, range)) {
-        pen__range_free(c, range);
-        return 0;
-    }
+    int r = pen__range_lock(c, PEN_RANGE_ALONE, pen__range_entry(c->id, key), 0);
     return r == 0 ? 1 : r == -EAGAIN ? 0 : r;
 }
 
 void pen__cache_release(PenCache *c, PenCacheKey key)
 {
-    uint64_t range = pen__range_entry(c->id, key);
-    if (c->share)
-        pen__share_release(c->share, range);
-    pen__range_free(c, range);
+    pen__range_free(c, pen__range_entry(c->id, key));
 }
 
 /* ---- whether to store ----------------------------------------------------------------------- */
@@ -201,7 +170,7 @@ static int open_temp(PenCache *c, char path[PEN_CACHE_PATH])
         return fd;
     char folder[PEN_CACHE_PATH];
     pen__cache_dir_path(c, c->id, NULL, folder);
-    r = pen__cache_dir_make(c, folder);
+    r = pen__cache_dir_make(folder);
     return r < 0 ? r : pen__sys->open(path, PEN_OPEN_NEW);
 }
 
@@ -221,7 +190,7 @@ static int put_in_place(PenCache *c, PenCacheKey key, const char *temp)
 {
     char folder[PEN_CACHE_PATH], path[PEN_CACHE_PATH];
     pen__cache_dir_folder(c, key, folder);
-    int r = pen__cache_dir_make(c, folder);
+    int r = pen__cache_dir_make(folder);
     if (r < 0)
         return r;
     pen__cache_dir_entry(c, key, path);
@@ -235,8 +204,6 @@ static int write_entry(PenCache *c, PenCacheKey key, const void *data, uint64_t 
     if (fd < 0)
         return fd;
     int r = write_all(fd, data, bytes);
-    if (r == 0 && c->share)
-        r = pen__sys->set_mode(fd, PEN_SHARE_FILE);
     int closed = pen__sys->close(fd);
     if (r == 0)
         r = closed;

@@ -17,7 +17,7 @@ const char *fault_name(FaultKind kind)
     static const char *const names[] = {"alloc", "open",    "close",  "read",   "write", "sync",
                                         "stat",  "rename",  "mkdir",  "unlink", "rmdir", "lock",
                                         "list",  "random",  "thread", "range",  "room",  "memory",
-                                        "name",  "resolve", "mode",   "spawn",  "send",  "map"};
+                                        "name",  "resolve", "spawn",  "send",   "map"};
     return names[kind];
 }
 
@@ -142,11 +142,6 @@ static int fault_disk_room(int fd, PenDiskSpace *ret)
 static int fault_mkdir_own(const char *path)
 {
     return fails(FAULT_MKDIR) ? reason(ENOSPC, EROFS) : pen__sys_real.mkdir_own(path);
-}
-
-static int fault_set_mode(int fd, uint32_t mode)
-{
-    return fails(FAULT_SET_MODE) ? reason(EPERM, EROFS) : pen__sys_real.set_mode(fd, mode);
 }
 
 static int fault_lock_byte(int fd, int how, uint64_t offset)
@@ -304,7 +299,6 @@ void fault_begin(const FaultPlan *p)
     sys.rename = fault_rename;
     sys.mkdir = fault_mkdir;
     sys.mkdir_own = fault_mkdir_own;
-    sys.set_mode = fault_set_mode;
     sys.unlink = fault_unlink;
     sys.rmdir = fault_rmdir;
     sys.lock = fault_lock;

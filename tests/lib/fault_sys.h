@@ -28,7 +28,6 @@ typedef enum FaultKind {
     FAULT_MEMORY,
     FAULT_NAME,
     FAULT_REAL_PATH,
-    FAULT_SET_MODE,
     FAULT_SPAWN,
     FAULT_SEND,
     FAULT_MAP,

@@ -36,7 +36,6 @@ REMOTE = "needs another machine; traffic of tests stays on loopback"
 HANGS = "needs a program that hangs: tests/unit/test_ingest_video_stub.c has one"
 VAGUE = "asks to check, where the server does not say what"
 WRITERS = "followed in test_py_writer_tasks.py"
-SHARED = "test_py_cache_share.py has shared caches"
 LIBRARIES = "long_convert_real.py reads what the other libraries write"
 RAY = "needs Ray: test_ray_pack.py and test_ray_sink.py"
 SETUP = "needs a machine of another setup, or root: test_lab_shapes.py has the messages"
@@ -151,12 +150,6 @@ NOT_FOLLOWED = {
     "; fix or remove this file": "followed in test_cli_labels.py",
     "copy the file samples.classes.csv to that name": "followed in test_cli_labels.py",
     "pass a list with a file LIST.classes.csv": "a list has such a file in test_cli_labels.py",
-    "only a shared cache has trusted users; set share to 1": C_API,
-    "is your own cache, and cannot be shared; name another": SHARED,
-    "--cache-share needs a cache; add --cache DIR": SHARED,
-    "--cache-trust needs a shared cache; add --cache-share": SHARED,
-    "there is no cache; set its directory with cache=": SHARED,
-    "the cache is not shared; set cache_share=True": SHARED,
     'Choose other columns, or give it the type "bytes"': LIBRARIES,
     'write them with compression_level="chunk"': LIBRARIES,
     'use the type "json" for lists of different lengths': LIBRARIES,

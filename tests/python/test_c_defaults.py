@@ -32,7 +32,7 @@ CALLERS = {
     "loader": {"batch_size", "pipeline", "subset", "weights", "buckets", "lengths", "frames"},
     "writer": {"fields", "n_fields", "class_field", "classes", "n_classes", "remote", "work",
                "name"},
-    "cache": {"directory", "share", "n_trusted", "trusted"},
+    "cache": {"directory"},
     "ingest": {"out", "remote", "work", "n_tasks", "progress", "ctx"},  # of finalise
     "file": {"roots", "n_roots", "moved_from", "moved_to", "n_moved", "remote"},
     "decode": {"progress", "ctx"},
@@ -119,7 +119,6 @@ def test_cache(defaults, monkeypatch, tmp_path):
     found, _ = passed(monkeypatch, "Pack",
                       lambda: penstock.open(tmp_path / "c.pen", cache=tmp_path / "cache"))
     assert found[2:4] == (str(tmp_path / "cache"), defaults["cache"]["bytes"])
-    assert found[7] is None  # not shared
 
 
 def test_decode(defaults, monkeypatch):

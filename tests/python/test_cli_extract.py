@@ -562,7 +562,7 @@ def test_formats_of_some_samples(full, extract, tmp_path):
     for more, said in ((("-s", "12"), "-s 12: the pack has 12 samples"), (("-s", "x"), "-s x: "),
                        (("-k", "none"), "-k none: no sample has this key"), (("-s5-4",), "-s 5-4:"),
                        (("--relocate", "x"), "expected OLD=NEW"),
-                       (("--cache-trust", "root,1"), "the cache is not shared"),
+                       (("--cache-bytes", "1MiB"), "there is no cache"),
                        (("--shard-bytes", "x"), "--shard-bytes: expected a size")):
         code, _, err = extract(full, tmp_path / "no", "webdataset", *more)
         assert code == 1 and said in err

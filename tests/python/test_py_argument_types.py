@@ -246,8 +246,7 @@ class Bench:
     def use_loader(self, **given):
         base = {"pack": self.pack, "batch_size": 2, "output": "numpy", "threads": 1,
                 "memory": "64MiB", "pipeline": PIPELINE, "timeout": 20}
-        if {"cache", "cache_bytes", "cache_share", "cache_trust", "preload",
-                "storage_options"} & given.keys():
+        if {"cache", "cache_bytes", "preload", "storage_options"} & given.keys():
             base["pack"] = self.folder / "a.pen"
         with penstock.Loader(**{**base, **given}) as loader:
             assert loader.state_dict() and loader.stats() and repr(loader)

@@ -40,7 +40,6 @@ ELSEWHERE = {
     "tutorials/why-is-my-gpu-idle.md": "test_idle_docs.py",
     "how-to/tars-in-place.md": "test_in_place.py",
     "how-to/lerobot.md": "test_lerobot.py",
-    "how-to/team-cache.md": "test_py_cache_share.py",
     "how-to/pack-on-a-cluster.md": "test_ray_pack.py",
     "how-to/ray-data.md": "test_ray_sink.py",
 }

@@ -10,6 +10,7 @@ import random
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 
@@ -258,6 +259,30 @@ def test_it_outlives_who_made_it_and_no_longer(disk):
                 assert figures["was_there"] and figures["read_bytes"] == 0
     with penstock.open(disk) as pack:
         assert is_gone(pack.id)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become another user")
+def test_each_user_has_memory_of_its_own():
+    """The kernel does not let a user open memory of another."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "train.pen"
+        os.chmod(folder, 0o755)
+        make_pack(penstock, path, 200, name=f"users {os.getpid()}")
+        digest = epoch_digest(penstock, path)
+
+        def look():
+            os.setgroups([])
+            os.setgid(4100)
+            os.setuid(4001)
+            with penstock.open(path, preload=True) as pack:
+                assert not pack.preloaded.was_there
+                assert epoch_digest(penstock, pack) == digest
+
+        with process(HOLD, path, "null") as one:
+            assert not told(one)["was_there"]
+            assert in_child(look) is None
+            with process(HOLD, path, "null") as two:
+                assert told(two)["was_there"]
 
 
 def test_a_process_that_ends_without_closing(disk):

@@ -52,8 +52,6 @@ def _parser() -> argparse.ArgumentParser:
     add("--relocate", metavar="OLD=NEW")
     add("--cache")
     add("--cache-bytes")
-    add("--cache-share", action="store_true")
-    add("--cache-trust")
     for option, name in _TEXTS.items():
         add(f"--{option}", dest=name)
     for option in _FLAGS:
@@ -70,12 +68,6 @@ def _relocate(text: str | None) -> dict[str, str] | None:
     return {old: new}
 
 
-def _users(text: str | None) -> list[str | int] | None:
-    if text is None:
-        return None
-    return [int(user) if user.isdecimal() else user for user in text.split(",")]
-
-
 def _open(args: argparse.Namespace) -> Pack:
     names = (*_TEXTS.values(), *(option.replace("-", "_") for option in _FLAGS))
     options: Any = {name: v for name in names if (v := getattr(args, name)) is not None}
@@ -86,8 +78,6 @@ def _open(args: argparse.Namespace) -> Pack:
         cache_bytes=args.cache_bytes,
         roots=None if args.root is None else [args.root],
         relocate=_relocate(args.relocate),
-        cache_share=args.cache_share,
-        cache_trust=_users(args.cache_trust),
     )
 
 

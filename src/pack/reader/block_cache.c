@@ -26,8 +26,6 @@ static int look(PenCached *w)
     if (!pen__cache_read(&entry, b->data))
         return -1;
     int r = pen__block_accept(w->pack, w->key.number, b->shard, b->data);
-    if (r == PEN_OK && entry.is_trusted)
-        pen__cache_count(w->pack->cache, PEN_COUNT_TRUSTED_HITS, 1);
     return r == PEN_OK ? 1 : r == PEN_E_CORRUPT ? -1 : 0;
 }
 
@@ -74,13 +72,10 @@ static int look_part(PenPack *p, const PenBlock *b, uint64_t offset, uint64_t by
         pen__cache_leave(&entry);
         return 0;
     }
-    bool is_trusted = entry.is_trusted;
     if (!pen__cache_read_part(&entry, offset, bytes, buf))
         return 0;
     pen__cache_count(p->cache, PEN_COUNT_HITS, 1);
     pen__cache_count(p->cache, PEN_COUNT_BYTES_CACHE, bytes);
-    if (is_trusted)
-        pen__cache_count(p->cache, PEN_COUNT_TRUSTED_HITS, 1);
     return 1;
 }
 

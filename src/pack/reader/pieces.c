@@ -112,15 +112,12 @@ static int look(PenCached *w)
     PenCacheEntry entry;
     if (!pen__cache_find(cache, w->key, &entry))
         return 0;
-    bool is_trusted = entry.is_trusted;
     if (entry.bytes != end - start) {
         pen__cache_leave(&entry);
         return -1;
     }
     if (!pen__cache_read_part(&entry, r->from - start, bytes, r->to))
         return -1;
-    if (is_trusted)
-        pen__cache_count(cache, PEN_COUNT_TRUSTED_HITS, 1);
     return 1;
 }
 
