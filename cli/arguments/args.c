@@ -215,11 +215,7 @@ static int check_videos(const CliArgs *args, PenError *reterr)
                         "--video keep stores video files as they are, but --mode %s is for "
                         "frames; leave one of them out",
                         v[CLI_OPT_MODE].text);
-    return keeps || !v[CLI_OPT_GOP].given
-               ? PEN_OK
-               : cli_fail(reterr, PEN_E_INVALID,
-                          "--gop needs --video keep, since videos are stored as frames without "
-                          "it; add --video keep or leave --gop out");
+    return PEN_OK;
 }
 
 /* The options of an analysis do nothing without it. */

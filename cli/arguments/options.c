@@ -113,14 +113,6 @@ const CliOption cli_options[CLI_N_OPTIONS] = {
                 "jpeg: baseline JPEG, 4:2:0\n"
                 "webp: lossy WebP, which is smaller and slower to decode; it has no index and no "
                 "metadata, gray images become RGB, and a side has at most 16383 pixels"},
-    [CLI_OPT_GOP] = {.name = "gop", .kind = CLI_ARG_NUMBER,
-        .group = CLI_GROUP_IMAGES, .commands = WRITERS,
-        .value = "N", .min = 1, .max = 1000,
-        .otherwise = "videos are stored as they are",
-        .mistaken = "keyint key-frames keyframes g",
-        .help = "with --video keep: encode videos again, as H.264 with a key frame every N frames, "
-                "at most 1000, so that a clip needs fewer frames to be decoded. Needs an ffmpeg "
-                "with libx264"},
     [CLI_OPT_QUALITY] = {.name = "quality", .kind = CLI_ARG_NUMBER,
         .group = CLI_GROUP_IMAGES, .commands = WRITERS,
         .value = "Q", .min = 1, .max = 100, .initial = "90", .modes = M_ENCODE | M_MIX | M_SMART,

@@ -42,7 +42,6 @@ typedef enum CliOpt {
     CLI_OPT_MODE,
     CLI_OPT_VIDEO,
     CLI_OPT_CODEC,
-    CLI_OPT_GOP,
     CLI_OPT_QUALITY,
     CLI_OPT_MAX_SIDE,
     CLI_OPT_SHORT_SIDE,

@@ -178,8 +178,6 @@ static void take_settings(Run *run, PenIngestSettings *s)
         s->video_seconds = (uint32_t)v[CLI_OPT_VIDEO_SECONDS].number;
     s->mode = PEN_MODE_KEEP + (int32_t)v[CLI_OPT_MODE].number;
     s->video = (int32_t)v[CLI_OPT_VIDEO].number;
-    if (v[CLI_OPT_GOP].given)
-        s->gop = (uint32_t)v[CLI_OPT_GOP].number;
     s->quality = (int32_t)v[CLI_OPT_QUALITY].number;
     s->max_side = (uint32_t)v[CLI_OPT_MAX_SIDE].number;
     s->short_side = (uint32_t)v[CLI_OPT_SHORT_SIDE].number;

@@ -154,9 +154,6 @@ typedef struct PenIngestSettings {
     uint64_t smart_threshold;
     /** A PenVideos. PEN_VIDEOS_KEEP needs PEN_MODE_KEEP and inputs that are videos. */
     int32_t video;
-    /** With PEN_VIDEOS_KEEP: encode each video again, as H.264 with a key frame every `gop` frames,
-     * at most 1000; 0, the default, = do not. */
-    uint32_t gop;
     /** Folders and prefixes: `n_exclude` patterns of files and folders to leave out, as fnmatch(3)
      * compares them: with a name, or, if they contain a slash, with a path below the source. */
     uint32_t n_exclude;

@@ -175,14 +175,9 @@ NOT_FOLLOWED = {
     "choose another one before the first video is decoded": C_API,
     "install the video decoder of the same release": "needs two releases",
     "leave --fps out and choose frames when loading": "followed in test_pack_videos_keep.py",
-    "install an ffmpeg that has it, or leave --gop out":
-        "needs an ffmpeg without libx264: test_ingest_video_encode.c has one",
-    "pack it without --gop, or without --video keep": "followed in test_pack_videos_gop.py",
-    "set video to keep, or leave gop out": C_API,
     "found %s; leave --video out": "followed in test_pack_videos_keep.py",
     "or leave --video keep out to store frames": "followed in test_pack_videos_keep.py",
     "is for frames; leave one of them out": "followed in test_pack_videos_keep.py",
-    "add --video keep or leave --gop out": "followed in test_pack_videos_gop.py",
 }
 NO_ADVICE = {
     "cut boxes at the edges of what the result shows of the image",

@@ -52,7 +52,7 @@ LEFT = {"loader": {"node_ranks", "bucket_of", "n_bucket_of"}, "writer": {"video_
                    "mode", "n_sources", "no_index", "order", "progressive", "quality", "raw_share",
                    "root", "seed", "shard_bytes", "short_side", "sixteen_bit", "skip_bad",
                    "sources", "task", "threads", "video_seconds", "wait_seconds", "codec",
-                   "smart_threshold", "video", "gop", "exclude", "n_exclude"}}
+                   "smart_threshold", "video", "exclude", "n_exclude"}}
 # Names that the module has for members.
 OTHER_NAMES = {"memory": "memory_bytes", "subset": "n_subset", "weights": "n_weights",
                "buckets": "n_buckets", "lengths": "n_lengths", "frames": "n_frames"}

@@ -4,6 +4,7 @@
 import hashlib
 import json
 import random
+import re
 import shutil
 import struct
 import subprocess
@@ -11,7 +12,7 @@ import time
 
 import pytest
 from bucket_tools import filled, serve
-from cli_tools import PENSTOCK, good, make_folder, run, usage_error
+from cli_tools import PENSTOCK, ROOT, good, make_folder, run, usage_error
 from packet_tools import encode, output
 from plain_reader import Pack
 from py_tools import need_penstock
@@ -71,6 +72,25 @@ def test_extracted_files_are_the_same(videos, tmp_path):
         "a/0.mp4": 60, "a/1.mov": 40, "b/2.mkv": 200, "b/3.webm": 20}
     assert [found[key]["container"] for key in sorted(found)] == [1, 2, 3, 4]
     assert found["a/0.mp4"]["data"] == (videos / "a/0.mp4").read_bytes()
+
+
+def test_videos_with_more_key_frames(tmp_path):
+    """The command of docs/how-to/video.md."""
+    page = (ROOT / "docs" / "how-to" / "video.md").read_text()
+    (command,) = re.findall(r"^```sh\n(ffmpeg .*?)^```$", page, re.M | re.S)
+    for folder in ("videos", "more-keys"):
+        (tmp_path / folder).mkdir()
+    output("ffmpeg", "-nostdin", "-loglevel", "error", "-f", "lavfi", "-i", "testsrc2=s=64x48:r=25",
+           "-f", "lavfi", "-i", "sine", "-frames:v", "40", "-c:v", "mpeg4", "-g", "99", "-c:a",
+           "ac3", tmp_path / "videos" / "a.avi")
+    assert run("pack", tmp_path / "videos", "-o", tmp_path / "no.pen", "--video", "keep").code == 1
+    subprocess.run(command, shell=True, check=True, cwd=tmp_path, stdin=subprocess.DEVNULL)
+    keep(tmp_path / "more-keys", tmp_path / "v.pen")
+    (clip,) = clips(tmp_path / "v.pen").values()
+    shown = sorted(clip["packets"], key=lambda packet: packet.time)
+    assert [n for n, packet in enumerate(shown) if packet.key] == [0, 12, 24, 36]
+    tick = 25 * clip["tick_num"] / clip["tick_den"]  # in frames
+    assert [time * tick for time in clip["times"]] == pytest.approx(range(40))
 
 
 def test_threads_and_tasks_make_no_difference(videos, shards, tmp_path):

@@ -293,8 +293,6 @@ int pen__job_open(PenJob *job, const PenIngestSettings *settings, PenIngestResul
         r = open_folder(job, plan_only, reterr);
     if (r == PEN_OK)
         r = pen__plan_schema(job->plan, &job->schema, reterr);
-    if (r == PEN_OK)
-        job->prepare.folder = job->folder;
     if (r == PEN_OK && settings->in_place)
         r = check_in_place(job, reterr);
     if (r == PEN_OK) {

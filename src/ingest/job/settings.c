@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "ingest/source/text.h"
-#include "ingest/video/encode.h"
 #include "net/address/address.h"
 #include "pack/format/format.h"
 
@@ -72,22 +71,21 @@ bool pen__settings_entries(const PenIngestSettings *s)
 
 PenPrepareSettings pen__settings_prepare(const PenIngestSettings *s)
 {
-    return (PenPrepareSettings){
-        .mode = s->mode,
-        .quality = s->quality,
-        .max_side = s->max_side,
-        .short_side = s->short_side,
-        .raw_share = s->raw_share,
-        .codec = s->codec,
-        .smart_threshold = s->smart_threshold,
-        .check_decode = s->check_decode,
-        .index = pen__settings_index(s),
-        .progressive = s->progressive,
-        .sixteen_bit = s->sixteen_bit,
-        .in_place = s->in_place,
-        .keep_videos = s->video == PEN_VIDEOS_KEEP,
-        .video = {.fps = s->fps, .gop = s->gop, .seconds = s->video_seconds},
-        .limits = pen__limits_default};
+    return (PenPrepareSettings){.mode = s->mode,
+                                .quality = s->quality,
+                                .max_side = s->max_side,
+                                .short_side = s->short_side,
+                                .raw_share = s->raw_share,
+                                .codec = s->codec,
+                                .smart_threshold = s->smart_threshold,
+                                .check_decode = s->check_decode,
+                                .index = pen__settings_index(s),
+                                .progressive = s->progressive,
+                                .sixteen_bit = s->sixteen_bit,
+                                .in_place = s->in_place,
+                                .keep_videos = s->video == PEN_VIDEOS_KEEP,
+                                .video = {.fps = s->fps, .seconds = s->video_seconds},
+                                .limits = pen__limits_default};
 }
 
 /* Before a source is noted anywhere: an address with a password or a signature is refused. */
@@ -127,14 +125,6 @@ static int check_videos(const PenIngestSettings *s, PenError *reterr)
         return pen__fail(reterr, PEN_E_INVALID, WHERE,
                          "video keep stores files as they are: expected the mode keep, found "
                          "another one");
-    if (s->gop > PEN_MAX_GOP)
-        return pen__fail(reterr, PEN_E_INVALID, WHERE,
-                         "gop %" PRIu32 ": expected a key frame every 1 to %d frames", s->gop,
-                         PEN_MAX_GOP);
-    if (s->gop && s->video != PEN_VIDEOS_KEEP)
-        return pen__fail(reterr, PEN_E_INVALID, WHERE,
-                         "gop: expected video keep with it, found videos that are stored as "
-                         "frames; set video to keep, or leave gop out");
     return PEN_OK;
 }
 
@@ -228,18 +218,16 @@ void pen__settings_text(const PenIngestSettings *s, char ret[PEN_SETTINGS_TEXT_B
 {
     static const char *const modes[] = {"tile", "keep", "encode", "raw", "mix", "smart"};
     char raw_share[NUMBER_BYTES], fraction[NUMBER_BYTES], number[NUMBER_BYTES], fps[64] = "";
-    char threshold[64] = "", gop[32] = "";
+    char threshold[64] = "";
     if (s->mode == PEN_MODE_SMART)
         snprintf(threshold, sizeof threshold, ",\"smart_threshold\":%" PRIu64, s->smart_threshold);
-    if (s->gop)
-        snprintf(gop, sizeof gop, ",\"gop\":%" PRIu32, s->gop);
     if (s->fps > 0) /* of clips alone */
         snprintf(fps, sizeof fps, ",\"fps\":%s", number_text(s->fps, number));
     snprintf(ret, PEN_SETTINGS_TEXT_BYTES,
              "{\"mode\":\"%s\",\"quality\":%d,\"max_side\":%u,\"short_side\":%u,"
              "\"raw_share\":%s,\"check_decode\":%d,\"order\":\"%s\",\"seed\":%" PRIu64
              ",\"fraction\":%s,\"shard_bytes\":%" PRIu64 ",\"block_samples\":%" PRIu64
-             "%s%s%s%s%s%s%s" COLUMNS_TEXT "%s%s}",
+             "%s%s%s%s%s%s%s" COLUMNS_TEXT "%s}",
              modes[s->mode], s->quality, s->max_side, s->short_side,
              number_text(s->raw_share, raw_share), s->check_decode != 0,
              s->order == PEN_PACK_SOURCE ? "source" : "shuffled", s->seed,
@@ -249,7 +237,7 @@ void pen__settings_text(const PenIngestSettings *s, char ret[PEN_SETTINGS_TEXT_B
              s->progressive == PEN_PROGRESSIVE_CONVERT ? ",\"progressive\":\"convert\"" : "",
              s->in_place ? ",\"in_place\":1" : "",
              s->codec == PEN_ENCODING_WEBP ? ",\"codec\":\"webp\"" : "", threshold,
-             s->video == PEN_VIDEOS_KEEP ? ",\"videos\":\"keep\"" : "", gop);
+             s->video == PEN_VIDEOS_KEEP ? ",\"videos\":\"keep\"" : "");
 }
 
 int pen__settings_report(const PenIngestSettings *s, PenIngestProgress progress, PenError *reterr)

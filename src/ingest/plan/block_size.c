@@ -172,12 +172,6 @@ static int measure_video(const Probe *p, const PenPart *part, uint64_t *ret, Pen
     return PEN_OK;
 }
 
-/* About what a video takes that is encoded again: half a bit per pixel. */
-static double encoded_bytes(const VideoSize *size)
-{
-    return (double)size->info.width * size->info.height * size->frames / 16;
-}
-
 static int measure_kept_video(Probe *p, const PenPart *part, PenError *reterr)
 {
     VideoSize size = {.frames = 0};
@@ -187,8 +181,6 @@ static int measure_kept_video(Probe *p, const PenPart *part, PenError *reterr)
         return r;
     if (size.info.seconds > 0)
         bytes *= PEN_MIN(size.seconds / size.info.seconds, 1.0);
-    if (p->draft->request->settings->gop && r == PEN_OK)
-        bytes = encoded_bytes(&size);
     p->videos += (uint64_t)bytes;
     p->tables += TABLE_HEAD + (uint64_t)(TABLE_PACKET * size.frames) +
                  4 * ((uint64_t)bytes / PEN_VIDEO_RUN_BYTES);

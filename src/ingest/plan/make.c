@@ -2,7 +2,7 @@
 #include <inttypes.h>
 
 #include "ingest/plan/plan_impl.h"
-#include "ingest/video/encode.h"
+#include "ingest/video/video.h"
 
 #define WHERE "ingest/plan"
 
@@ -36,8 +36,7 @@ static int check_videos(const PenPlanDraft *d, PenError *reterr)
                          "mode keep without an index: expected images, found videos%s; leave "
                          "--no-index out",
                          keeps ? "" : ", whose frames have to be encoded");
-    int r = pen__video_check_programs(&video, reterr);
-    return r == PEN_OK && s->gop ? pen__video_check_encoder(&video, reterr) : r;
+    return pen__video_check_programs(&video, reterr);
 }
 
 static int check_no_videos(const PenPlanDraft *d, PenError *reterr)

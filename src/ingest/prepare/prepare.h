@@ -28,7 +28,6 @@ typedef struct PenPrepareSettings {
     int keep_videos;               /* videos are stored as they are, */
     PenVideoLists *lists;          /* and their packets are listed here; */
     struct PenVideoCopies *copies; /* in place: of those that are objects */
-    const char *folder;            /* those that are encoded anew (video.gop) are files in here */
     PenVideoSettings video;        /* of clips; its rate also applies to folders of frames */
     PenLimits limits;
     /* Working memory of a thread, made when it is needed; NULL: each image has its own. */

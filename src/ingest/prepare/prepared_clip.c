@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The frames of a clip: read, then prepared as images are. */
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/sys.h"
@@ -34,10 +33,9 @@ int pen__prepared_frame(PenPrepared *p, uint32_t field, PenPreparedImage **ret, 
     return PEN_OK;
 }
 
-/* A temporary file counts as well: there must not be many of them. */
 static uint64_t video_memory(const PenPreparedVideo *v)
 {
-    return v->table.cap + v->crcs.cap + v->data.cap + v->file.bytes;
+    return v->table.cap + v->crcs.cap + v->data.cap;
 }
 
 uint64_t pen__prepared_memory(const PenPrepared *p)
@@ -223,13 +221,6 @@ static PenVideoFrames frames_of(const PenVideoList *list, const PenPart *part)
     return frames;
 }
 
-static int add_videos(PenPrepared *p, const char *path, PenError *reterr)
-{
-    if (!p->videos)
-        p->videos = pen__zalloc(p->n_values * sizeof *p->videos);
-    return p->videos ? PEN_OK : pen__fail_memory(reterr, WHERE, path);
-}
-
 static int keep_listed(PenPrepared *p, uint32_t field, const PenPrepareSettings *prepare,
                        const PenPart *part, const PenVideoList *list, PenError *reterr)
 {
@@ -238,11 +229,12 @@ static int keep_listed(PenPrepared *p, uint32_t field, const PenPrepareSettings 
     if (frames.first >= frames.end)
         return pen__fail(reterr, PEN_E_DECODE, WHERE,
                          "%s: expected frames between start and end, found none", path);
-    int r = add_videos(p, path, reterr);
-    if (r < 0)
-        return r;
+    if (!p->videos)
+        p->videos = pen__zalloc(p->n_values * sizeof *p->videos);
+    if (!p->videos)
+        return pen__fail_memory(reterr, WHERE, path);
     PenPreparedVideo *video = &p->videos[field];
-    r = pen__prepare_video(&prepare->video, path, list, frames, video, reterr);
+    int r = pen__prepare_video(&prepare->video, path, list, frames, video, reterr);
     if (r == PEN_OK)
         p->values[field].video = &video->video;
     return r;
@@ -261,34 +253,6 @@ static int keep_video(PenPrepared *p, uint32_t field, const PenPrepareSettings *
     return r;
 }
 
-/* The name of the file is that of no other sample of the run. */
-static int keep_encoded(PenPrepared *p, uint32_t field, const PenPrepareSettings *prepare,
-                        const PenPart *part, PenError *reterr)
-{
-    char name[64];
-    PenVideoPart video = {(const char *)p->blobs[field].data, part->offset, part->end};
-    int r = add_videos(p, video.path, reterr);
-    if (r < 0)
-        return r;
-    snprintf(name, sizeof name, "video-%" PRIu64 "-%" PRIu32, p->sample.position, field);
-    char *temporary = pen__path_join(prepare->folder, name);
-    if (!temporary)
-        return pen__fail_memory(reterr, WHERE, video.path);
-    r = pen__prepare_encoded_video(&prepare->video, &video, temporary, &p->videos[field], reterr);
-    if (r == PEN_OK)
-        p->values[field].video = &p->videos[field].video;
-    return r;
-}
-
-static int store_video(PenPrepared *p, uint32_t field, const PenPrepareSettings *prepare,
-                       const PenPart *part, PenError *reterr)
-{
-    if (!prepare->keep_videos)
-        return make_video(p, field, prepare, part, reterr);
-    return prepare->video.gop ? keep_encoded(p, field, prepare, part, reterr)
-                              : keep_video(p, field, prepare, part, reterr);
-}
-
 /* ---- both ------------------------------------------------------------------------------------ */
 
 static int make_planned_video(PenPrepared *p, uint32_t field, const PenPrepareSettings *prepare,
@@ -298,7 +262,8 @@ static int make_planned_video(PenPrepared *p, uint32_t field, const PenPrepareSe
     PenBuf scratch = {0};
     int r = pen__plan_item(plan, p->sample.position, &item, &scratch, reterr);
     if (r == PEN_OK)
-        r = store_video(p, field, prepare, &item.parts[field], reterr);
+        r = prepare->keep_videos ? keep_video(p, field, prepare, &item.parts[field], reterr)
+                                 : make_video(p, field, prepare, &item.parts[field], reterr);
     if (r ==
         PEN_OK) { /* another program has read it, by its name: has it been the same all along? */
         const PenPart *part = &item.parts[field];

@@ -265,7 +265,5 @@ void pen__prepared_video_free(PenPreparedVideo *p)
     pen__buf_free(&p->crcs);
     pen__buf_free(&p->data);
     pen__source_close(&p->source);
-    pen__spill_close(&p->file);
-    pen__free(p->temporary);
     *p = (PenPreparedVideo){0};
 }

@@ -3,7 +3,6 @@
 #ifndef PEN_INGEST_PREPARE_PREPARED_VIDEO_H
 #define PEN_INGEST_PREPARE_PREPARED_VIDEO_H
 
-#include "ingest/spill/spill.h"
 #include "ingest/video/packets.h"
 #include "io/source.h"
 #include "pack/format/stored.h"
@@ -20,8 +19,6 @@ typedef struct PenPreparedVideo {
     PenBuf data;       /* the payload of a small video */
     PenSource *source; /* the file of a large one, which is read again when it is written; it is
                         * open only while it is read */
-    PenSpill file;     /* that one, if it was made for this; `temporary` is its path */
-    char *temporary;
 } PenPreparedVideo;
 
 /* Makes the table of the video at `path`, whose packets are in `list`, and reads its bytes once for
@@ -30,11 +27,6 @@ typedef struct PenPreparedVideo {
  * input is bad. */
 int pen__prepare_video(const PenVideoSettings *settings, const char *path, const PenVideoList *list,
                        PenVideoFrames frames, PenPreparedVideo *ret, PenError *reterr);
-/* Encodes a part of a video anew, as settings->gop says, and prepares the outcome: a file of its
- * own. `temporary`: the path of a file to be made, in a directory of ours; it is owned by the call,
- * and the file is removed with *ret. */
-int pen__prepare_encoded_video(const PenVideoSettings *settings, const PenVideoPart *part,
-                               char *temporary, PenPreparedVideo *ret, PenError *reterr);
 /* The same for a payload that stays in its file. `path` has to outlive the result. */
 int pen__prepare_video_in_place(const PenVideoSettings *settings, const char *path,
                                 const PenVideoList *list, PenVideoFrames frames,

@@ -69,6 +69,37 @@ static int take_log(void *ctx, const void *data, size_t bytes, PenError *reterr)
 
 /* ---- the program ----------------------------------------------------------------------------- */
 
+enum { MAX_ARGS = 64, NUMBER_BYTES = 64 };
+
+typedef struct Command {
+    const char *argv[MAX_ARGS];
+    size_t n;
+    char start[NUMBER_BYTES], length[NUMBER_BYTES], filter[256], base[NUMBER_BYTES];
+    PenBuf url;
+} Command;
+
+static void add(Command *c, const char *a, const char *b)
+{
+    c->argv[c->n++] = a;
+    if (b)
+        c->argv[c->n++] = b;
+}
+
+static void add_range(Command *c, const PenVideoPart *part)
+{
+    if (part->start) {
+        snprintf(c->start, sizeof c->start, "%" PRIu64 ".%09" PRIu64, part->start / 1000000000,
+                 part->start % 1000000000);
+        add(c, "-ss", c->start);
+    }
+    if (part->end != PEN_NO_END) {
+        uint64_t length = part->end - part->start;
+        snprintf(c->length, sizeof c->length, "%" PRIu64 ".%09" PRIu64, length / 1000000000,
+                 length % 1000000000);
+        add(c, "-t", c->length);
+    }
+}
+
 /* The rate as a fraction: times are then exact. */
 static void rate_of(double fps, uint64_t *ret_num, uint64_t *ret_den)
 {
@@ -87,41 +118,50 @@ static void rate_of(double fps, uint64_t *ret_num, uint64_t *ret_den)
 /* Conversion that gives the same on every machine. */
 #define TO_RGB "scale=flags=bicubic+accurate_rnd+full_chroma_int+bitexact,format=rgb24"
 
-enum { RATE_BYTES = 64 };
+/* Frames at the same time, or without one, are kept: the muxer would not have them. */
+#define RISING "setpts='if(gt(PTS,PREV_OUTPTS)+isnan(PREV_OUTPTS),PTS,PREV_OUTPTS+1)',"
 
-typedef struct Rate { /* options that a command points to */
-    char filter[256], base[RATE_BYTES];
-} Rate;
-
-static void add_filter(PenVideoCommand *c, double fps, Rate *rate)
+static void add_filter(Command *c, double fps)
 {
     uint64_t num, den;
     if (!(fps > 0)) {
-        pen__video_command_add(c, "-vf", PEN_VIDEO_RISING "," TO_RGB);
-        pen__video_command_add(c, "-enc_time_base", "-1"); /* the stream's: its times as they are */
+        add(c, "-vf", RISING TO_RGB);
+        add(c, "-enc_time_base", "-1"); /* the stream's: its times as they are */
         return;
     }
     rate_of(fps, &num, &den);
-    snprintf(rate->filter, sizeof rate->filter, "fps=fps=%" PRIu64 "/%" PRIu64 "," TO_RGB, num,
-             den);
-    snprintf(rate->base, sizeof rate->base, "%" PRIu64 "/%" PRIu64, den, num);
-    pen__video_command_add(c, "-vf", rate->filter);
-    pen__video_command_add(c, "-enc_time_base", rate->base);
+    snprintf(c->filter, sizeof c->filter, "fps=fps=%" PRIu64 "/%" PRIu64 "," TO_RGB, num, den);
+    snprintf(c->base, sizeof c->base, "%" PRIu64 "/%" PRIu64, den, num);
+    add(c, "-vf", c->filter);
+    add(c, "-enc_time_base", c->base);
 }
 
-static int make_command(PenVideoCommand *c, const PenVideoSettings *s, const PenVideoPart *part,
-                        Rate *rate, PenError *reterr)
+/* `old`: of before 5.1, where an option had another name. */
+static int make_command(Command *c, const PenVideoSettings *s, const PenVideoPart *part, bool old)
 {
-    int r = pen__video_command_start(c, part, reterr);
+    int r = pen__buf_add(&c->url, "file:", 5); /* a name with a colon is no address */
+    if (r == PEN_OK)
+        r = pen__buf_add(&c->url, part->path, strlen(part->path) + 1);
     if (r < 0)
         return r;
-    pen__video_command_add(c, "-map", "0:V:0"); /* not the picture on a cover */
-    add_filter(c, s->fps, rate);
-    pen__video_command_add(c, c->is_old ? "-vsync" : "-fps_mode", "passthrough");
-    pen__video_command_add(c, "-threads", "1");
-    pen__video_command_add(c, "-c:v", "rawvideo");
-    pen__video_command_add(c, "-f", "tee");
-    pen__video_command_add(c, "[f=rawvideo]pipe:1|[f=framecrc:flush_packets=1]pipe:3", NULL);
+    add(c, "ffmpeg", "-nostdin");
+    add(c, "-hide_banner", "-xerror"); /* damage is an error, not a picture made up */
+    add(c, "-loglevel", "error");
+    add(c, "-filter_threads", "1");
+    add(c, "-protocol_whitelist", "file,pipe");
+    add(c, "-format_whitelist", PEN_VIDEO_FORMATS);
+    add(c, "-threads", "1");
+    add(c, "-flags", "+bitexact");
+    add_range(c, part);
+    add(c, "-i", (const char *)c->url.data);
+    add(c, "-map", "0:V:0"); /* not the picture on a cover */
+    add_filter(c, s->fps);
+    add(c, old ? "-vsync" : "-fps_mode", "passthrough");
+    add(c, "-threads", "1");
+    add(c, "-c:v", "rawvideo");
+    add(c, "-f", "tee");
+    add(c, "[f=rawvideo]pipe:1|[f=framecrc:flush_packets=1]pipe:3", NULL);
+    c->argv[c->n] = NULL;
     return PEN_OK;
 }
 
@@ -142,25 +182,26 @@ static int check_end(const Reading *r, PenError *reterr)
 static int read_once(const PenVideoSettings *s, const PenVideoPart *part, Reading *reading,
                      bool old, PenError *reterr)
 {
-    PenVideoCommand c = {.is_old = old};
-    Rate rate;
+    Command c = {.n = 0};
     PenProcessResult result;
-    int r = make_command(&c, s, part, &rate, reterr);
+    if (make_command(&c, s, part, old) < 0) {
+        pen__buf_free(&c.url);
+        return pen__fail_memory(reterr, WHERE, part->path);
+    }
     PenProcessSettings process = {.argv = c.argv,
                                   .take = take_pixels,
                                   .take_side = take_log,
                                   .take_ctx = reading,
                                   .out_bytes = MAX_OUT,
                                   .side_bytes = MAX_LOG};
-    if (r == PEN_OK)
-        r = pen__video_run(s, part->path, &process, &result, reterr);
+    int r = pen__video_run(s, part->path, &process, &result, reterr);
     if (r == PEN_OK && result.exit.code && !old && !reading->n && strstr(result.tail, "fps_mode"))
         r = 1;
     else if (r == PEN_OK && result.exit.code)
         r = pen__video_fail_exit("ffmpeg", part->path, &result, reterr);
     else if (r == PEN_OK && reading->log.width)
         r = give_kept(reading, reterr);
-    pen__video_command_free(&c);
+    pen__buf_free(&c.url);
     return r;
 }
 

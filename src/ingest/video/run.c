@@ -123,12 +123,6 @@ int pen__video_run(const PenVideoSettings *settings, const char *name, PenProces
     return run_input(settings, name, name, s, ret, reterr);
 }
 
-int pen__video_run_alone(const PenVideoSettings *settings, const char *name, PenProcessSettings *s,
-                         PenProcessResult *ret, PenError *reterr)
-{
-    return run_input(settings, name, NULL, s, ret, reterr);
-}
-
 /* The last line that is not empty; what is no plain text in it becomes a question mark. */
 static const char *last_line(PenProcessResult *result)
 {
@@ -162,7 +156,7 @@ static int check_program(const PenVideoSettings *settings, const char *program, 
     const char *argv[] = {program, "-hide_banner", "-version", NULL};
     PenProcessSettings s = {.argv = argv, .out_bytes = 1 << 20};
     PenProcessResult result;
-    int r = pen__video_run_alone(settings, program, &s, &result, reterr);
+    int r = run_input(settings, program, NULL, &s, &result, reterr);
     if (r < 0)
         return r;
     if (result.exit.code)

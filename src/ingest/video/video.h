@@ -14,7 +14,6 @@
 
 typedef struct PenVideoSettings {
     double fps;                /* frames to take a second; 0 = all */
-    uint32_t gop;              /* encoding: frames from one key frame to the next */
     uint32_t seconds;          /* what one video may take, of time and of the processor */
     const atomic_bool *cancel; /* ends it: PEN_E_CANCELLED; may be NULL */
 } PenVideoSettings;

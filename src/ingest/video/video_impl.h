@@ -26,35 +26,9 @@ bool pen__video_program_is_script(const PenConfinedProgram *program);
  * and runs it for the video `name`. A program that ended by itself is PEN_OK, whatever its code. */
 int pen__video_run(const PenVideoSettings *settings, const char *name, PenProcessSettings *s,
                    PenProcessResult *ret, PenError *reterr);
-/* The same without a video: it reads no file. */
-int pen__video_run_alone(const PenVideoSettings *settings, const char *name, PenProcessSettings *s,
-                         PenProcessResult *ret, PenError *reterr);
 /* What a code other than 0 means, with the last line that the program printed. */
 int pen__video_fail_exit(const char *program, const char *name, PenProcessResult *result,
                          PenError *reterr);
-
-/* ---- the command line of ffmpeg -------------------------------------------------------------- */
-
-enum { PEN_VIDEO_ARGS = 96, PEN_VIDEO_NUMBER = 64 };
-
-/* Zero-initialised is empty. */
-typedef struct PenVideoCommand {
-    bool is_old;      /* of before 5.1, where an option had another name */
-    bool keeps_times; /* times and pictures are as in the file: not from 0, not turned */
-    const char *argv[PEN_VIDEO_ARGS]; /* ends in NULL; the texts are the caller's, or below */
-    size_t n;
-    char start[PEN_VIDEO_NUMBER], length[PEN_VIDEO_NUMBER];
-    PenBuf url;
-} PenVideoCommand;
-
-/* Frames at the same time, or without one, are kept: the muxer would not have them. A filter. */
-#define PEN_VIDEO_RISING "setpts='if(gt(PTS,PREV_OUTPTS)+isnan(PREV_OUTPTS),PTS,PREV_OUTPTS+1)'"
-
-/* What precedes the first option of the output: reading one file with one thread, where damage is
- * an error. */
-int pen__video_command_start(PenVideoCommand *c, const PenVideoPart *part, PenError *reterr);
-void pen__video_command_add(PenVideoCommand *c, const char *a, const char *b); /* b may be NULL */
-void pen__video_command_free(PenVideoCommand *c);
 
 /* ---- frames ---------------------------------------------------------------------------------- */
 

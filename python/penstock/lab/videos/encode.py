@@ -84,6 +84,13 @@ def short(base: pathlib.Path, out: pathlib.Path, gop: int) -> None:
     _write(out, ["-i", base], _x264(gop, QUALITY))
 
 
+def more_keys(video: pathlib.Path, out: pathlib.Path, gop: int) -> None:
+    """MP4, whatever the name: the command of docs/how-to/video.md, the same on every processor."""
+    _write(out, ["-i", video, "-map", "0:V:0", "-map", "0:a?", "-c:a", "copy"],
+           ["-c:v", "libx264", "-crf", "18", "-g", str(gop), "-sc_threshold", "0", "-flags",
+            "+cgop", "-fps_mode", "passthrough", "-x264-params", "cpu-independent=1", "-f", "mp4"])
+
+
 def long(bases: Sequence[pathlib.Path], out: pathlib.Path, gop: int, seconds: int) -> None:
     """The sources one after another, repeated until the video has so many seconds."""
     once = sum(map(frames_of, bases))

@@ -17,10 +17,11 @@ from . import encode
 
 LENGTHS = ("short", "long")
 SMALL = 128  # shorter side of smaller frames
+MORE_KEYS = 12  # frames from one key frame to the next in gop12.pen
 # Options of the packs.
 PACKS = {
     "kept.pen": ["--video", "keep"],
-    "gop12.pen": ["--video", "keep", "--gop", "12"],
+    "gop12.pen": ["--video", "keep"],
     "frames.pen": ["--mode", "encode"],
     "small.pen": ["--mode", "encode", "--short-side", str(SMALL)],
 }
@@ -96,7 +97,15 @@ class Set:
     def need(self, reads: str) -> None:
         """Makes what a loader reads."""
         if reads in PACKS:
-            pack(self.folder / reads, self.videos, *PACKS[reads], "--video-seconds", "3600")
+            root = self._with_more_keys() if reads == "gop12.pen" else self.videos
+            pack(self.folder / reads, root, *PACKS[reads], "--video-seconds", "3600")
+
+    def _with_more_keys(self) -> pathlib.Path:
+        """The folder of the videos, encoded again."""
+        folder = self.folder / "gop12"
+        for name in self.names():
+            encode.more_keys(self.videos / name, folder / name, MORE_KEYS)
+        return folder
 
     def frames(self) -> int:
         """Of all videos."""

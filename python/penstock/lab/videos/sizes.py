@@ -15,7 +15,7 @@ SOURCE = "source"  # the length of videos that are not encoded again
 FORMS = {
     "videos": "video files",
     "kept.pen": "kept videos",
-    "gop12.pen": "kept videos, --gop 12",
+    "gop12.pen": f"kept videos, encoded with -g {sets.MORE_KEYS}",
     "frames.pen": "frames as JPEG",
     "small.pen": f"frames as JPEG, --short-side {sets.SMALL}",
 }
