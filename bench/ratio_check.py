@@ -64,7 +64,7 @@ def drawn(count):
 
 
 def tier():
-    done = subprocess.run([places.BUILD / "penstock", "probe", "--json"], check=True,
+    done = subprocess.run([places.BUILD / "penstock", "--version", "--json"], check=True,
                           capture_output=True, text=True)
     return json.loads(done.stdout)["tier"]
 

@@ -407,24 +407,6 @@ const CliCommand cli_commands[CLI_N_COMMANDS] = {
         .schema = 1,
         .run = cli_cache,
     },
-    [CLI_PROBE] = {
-        .name = "probe",
-        .usage = "[options]",
-        .operand_help = "nothing",
-        .none = 1,
-        .never = 1,
-        .summary = "show what penstock uses of this machine",
-        .about =
-            "Shows the processor, the SIMD instructions that penstock uses (tier), the number "
-            "of cores available to this process, and the version of penstock. To use a lower "
-            "tier, set PENSTOCK_CPU to c, avx2, avx512 or neon.",
-        .examples = "penstock probe\n"
-                    "PENSTOCK_CPU=c penstock probe --json",
-        .next =
-            "'penstock bench NAME.pen' measures loading.",
-        .schema = 1,
-        .run = cli_probe,
-    },
 };
 
 const CliTopic cli_program = {
@@ -433,7 +415,8 @@ const CliTopic cli_program = {
     .about =
         "'penstock help COMMAND' explains a command, 'penstock help s3' the options for packs "
         "in object stores. 'penstock --version' prints the version; with --json, also the "
-        "libraries and features of this build.\n"
+        "libraries and features of this build, the processor, and the SIMD instructions that "
+        "penstock uses (tier). PENSTOCK_CPU=c (or avx2, avx512, neon) sets a lower tier.\n"
         "Results go to stdout, messages and progress to stderr. Every command accepts --json; "
         "names of JSON members end in the unit of the value (_bytes, _seconds, _ms). Exit codes: "
         "0 success, 1 failure, 2 wrong usage, 75 another process is writing here (try again "

@@ -23,7 +23,6 @@ int cli_bench(const CliArgs *args);
 int cli_doctor(const CliArgs *args);
 int cli_top(const CliArgs *args);
 int cli_cache(const CliArgs *args);
-int cli_probe(const CliArgs *args);
 /* --version: without `json`, one line. Returns the exit code. */
 int cli_version(int json);
 

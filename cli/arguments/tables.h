@@ -24,7 +24,6 @@ typedef enum CliCommandId {
     CLI_DOCTOR,
     CLI_TOP,
     CLI_CACHE,
-    CLI_PROBE,
     CLI_N_COMMANDS
 } CliCommandId;
 

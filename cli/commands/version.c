@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The version; as JSON, also what this build consists of. */
+/* The version; as JSON, also what this build consists of, and what it uses of this machine. */
 #include <stdio.h>
+#include <string.h>
 
 #include <penstock/ingest.h>
 #include <penstock/version.h>
@@ -10,6 +11,23 @@
 #include "output/messages.h"
 #include "output/report.h"
 #include "tools.h"
+
+/* From /proc/cpuinfo; "unknown" if it has none. */
+static void cpu_name(char *buf, size_t cap)
+{
+    char line[512];
+    FILE *file = fopen("/proc/cpuinfo", "r");
+    snprintf(buf, cap, "unknown");
+    while (file && fgets(line, sizeof line, file)) {
+        const char *colon = strchr(line, ':');
+        if (strncmp(line, "model name", 10) == 0 && colon && colon[1] == ' ') {
+            snprintf(buf, cap, "%.*s", (int)strcspn(colon + 2, "\n"), colon + 2);
+            break;
+        }
+    }
+    if (file)
+        fclose(file);
+}
 
 static void add_texts(CliReport *report, const char *name, const char *const *texts)
 {
@@ -49,8 +67,12 @@ static int print_json(void)
 {
     CliReport report = {0};
     PenError error = {0};
+    char cpu[256];
+    cpu_name(cpu, sizeof cpu);
     cli_report_text(&report, "version", pen_version());
+    cli_report_text(&report, "cpu", cpu);
     cli_report_text(&report, "tier", pen_cpu_tier());
+    cli_report_number(&report, "cores", pen_cpu_cores());
     add_features(&report);
     add_libraries(&report);
     int r = cli_report_print_json(&report, CLI_VERSION_SCHEMA, stdout, &error);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`penstock bench` and `probe`: what they print holds together."""
+"""`penstock bench`: what it prints holds together."""
 
 import pathlib
 import re
@@ -98,12 +98,6 @@ def test_a_wrong_pipeline_is_answered(pack):
     result = run("bench", pack, "--pipeline", "decode | center_cro 32")
     assert result.code == 1
     assert "did you mean 'center_crop'" in result.message()
-
-
-def test_probe_obeys_the_environment(monkeypatch):
-    assert good("probe", "--json").json()["tier"] in ("c", "avx2", "avx512", "neon")
-    monkeypatch.setenv("PENSTOCK_CPU", "c")
-    assert good("probe", "--json").json()["tier"] == "c"
 
 
 def test_a_pack_with_a_cache_is_read_by_blocks(pack, tmp_path):

@@ -30,7 +30,9 @@ def test_version_as_json_lists_what_the_build_has(tmp_path):
                    "PENSTOCK_VIDEO_LIBRARY": "/none.so"}
     found = good("--version", "--json", env=environment).json()
     assert good("--version").out == f"penstock {found['version']}\n"
-    assert found["tier"] == "c"
+    assert found["tier"] == "c" and found["cpu"]
+    assert good("--version", "--json").json()["tier"] in ("c", "avx2", "avx512", "neon")
+    assert 1 <= found["cores"] <= len(os.sched_getaffinity(0))
     assert found["features"] == {"codecs": ["jpeg", "png", "webp"],
                                  "addresses": ["s3", "https", "http"], "ffmpeg": False,
                                  "video_decoder": False}
@@ -208,7 +210,7 @@ def test_common_options_come_first():
         at = [section.partition(":")[0] for section in sections[1:]]
         assert at[:2] == ["Examples", "Common options"]
         assert all(f" {name} " in sections[2] for name in names)
-    assert "\nOptions:\n" in good("help", "probe").out
+    assert "\nOptions:\n" in good("help", "top").out
 
 
 def test_options_for_remote_packs_are_explained_once():
@@ -225,7 +227,7 @@ def test_options_for_remote_packs_are_explained_once():
         remote = text.partition("\nRemote packs")[2].partition("'penstock help s3'")[0]
         for name in re.findall(r"--[a-z-]+", remote):
             assert f" {name} " in topic
-    for command in ("cache", "ops", "probe"):
+    for command in ("cache", "ops", "top"):
         assert "help s3" not in good("help", command).out
 
 

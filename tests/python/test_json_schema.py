@@ -256,7 +256,6 @@ def test_top_of_loaders():
         check_section("penstock top", [output])
 
 
-def test_probe_version_and_help():
-    check_section("penstock probe", [good("probe", "--json").json()])
+def test_version_and_help():
     check_section("penstock --version", [good("--version", "--json").json()])
     check_section("penstock help", [good("help", "--json").json()])

@@ -144,7 +144,7 @@ def bash(made, *words):
 
 def test_bash_offers_commands(made):
     assert bash(made, "") == [*COMMANDS, "help", "--help", "--version"]
-    assert bash(made, "p") == ["pack", "plan", "probe"]
+    assert bash(made, "p") == ["pack", "plan"]
     assert bash(made, "help", "s") == ["s3"]
 
 

@@ -42,7 +42,7 @@ TABLE = {
                   "folder": "folder: not a cache: it has no file penstock-cache",
                   "x.jpg": NO_CACHE, "x.txt": NO_CACHE, "nothing": NONE},
 }
-OTHERS = {"top", "probe", "ops"}  # take no file
+OTHERS = {"top", "ops"}  # take no file
 NO_TRACE = "expected a file that penstock.trace wrote, found a directory"
 TRACE = {"p.pen": f"trace 'p.pen': {NO_TRACE}", "folder": f"trace 'folder': {NO_TRACE}",
          "x.jpg": "expected Chrome trace events as JSON, found other data",

@@ -72,9 +72,9 @@ class Side:
         given = task.get("pack")  # the labels of a given pack are no numbers of samples
         self.pack = given or make(task, pathlib.Path(task["work"]))
         self.labels_are_ids = not given
-        probe = json.loads(subprocess.run([*PROGRAM, "probe", "--json"], check=True,
+        build = json.loads(subprocess.run([*PROGRAM, "--version", "--json"], check=True,
                                           capture_output=True).stdout)
-        self.versions = {"penstock": penstock.__version__, "tier": probe["tier"]}
+        self.versions = {"penstock": penstock.__version__, "tier": build["tier"]}
         if torch:
             self.versions["torch"] = torch.__version__
         self.notes = [f"{name}={os.environ[name]}" for name in ("PENSTOCK_CPU", "PENSTOCK_JPEG")
