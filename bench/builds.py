@@ -50,7 +50,7 @@ def run(program, *arguments):
 
 def rate(program, pack, seconds, trace):
     """Samples per second, and per CPU second."""
-    found = json.loads(run(program, "bench", pack, "--threads", 2, "--seconds", seconds, "--json",
+    found = json.loads(run(program, "doctor", pack, "--threads", 2, "--seconds", seconds, "--json",
                            *(["--trace", trace] if trace else [])))
     return found["samples_per_second"], 1000 / found["cpu_seconds_per_1000_samples"]
 

@@ -6,7 +6,7 @@
 
 kernels  the check_*'s of tests/kernels with --bench
 decode   bench/jpeg_decode: whole images and crops, one thread, libjpeg-turbo and penstock
-loader   `penstock bench`: what the loader gives, and what decode + resample + store give when
+loader   `penstock doctor`: what the loader gives, and what decode + resample + store give when
          they are called in a bare loop of as many threads; the ratio is to be 0.95
 
 What is printed goes to build/bench/kernels.txt, too.
@@ -78,7 +78,7 @@ def loader(out, options):
     """One process measures both, one after the other; the ratios of several make the spread."""
     pack, whole, bare = pack_of(options.photos), [], []
     for _ in range(options.rounds):
-        command = [places.BUILD / "penstock", "bench", pack, "--threads", "2", "--batch", "250",
+        command = [places.BUILD / "penstock", "doctor", pack, "--threads", "2", "--batch", "250",
                    "--seconds", str(options.seconds), "--json"]
         row = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
         whole.append(row["samples_per_second"])

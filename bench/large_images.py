@@ -30,7 +30,7 @@ QUICK = {"side_images": 8, "sides": (1000, 2500)}
 
 
 def rate(program, pack, pipeline, options):
-    command = [program, "bench", pack, "--threads", 2, "--batch", 16, "--seconds", options.seconds,
+    command = [program, "doctor", pack, "--threads", 2, "--batch", 16, "--seconds", options.seconds,
                "--pipeline", pipeline, "--json"]
     done = subprocess.run(list(map(str, command)), check=True, stdout=subprocess.PIPE)
     return json.loads(done.stdout)["samples_per_second"]

@@ -44,7 +44,7 @@ CASES = {
 
 def cost(pack, pipeline, options):
     """Of one sample: milliseconds, and milliseconds of CPU time."""
-    command = [places.BUILD / "penstock", "bench", pack, "--threads", 2, "--batch", 16, "--seconds",
+    command = [places.BUILD / "penstock", "doctor", pack, "--threads", 2, "--batch", 16, "--seconds",
                options.seconds, "--pipeline", pipeline, "--json"]
     done = subprocess.run(list(map(str, command)), check=True, stdout=subprocess.PIPE)
     found = json.loads(done.stdout)

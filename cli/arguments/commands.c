@@ -294,58 +294,39 @@ const CliCommand cli_commands[CLI_N_COMMANDS] = {
         .schema = 1,
         .run = cli_ops,
     },
-    [CLI_BENCH] = {
-        .name = "bench",
-        .usage = "NAME.pen [options]",
-        .operand_help = "a pack",
-        .summary = "measure how fast a pack loads, and find the bottleneck",
-        .about =
-            "Loads batches as a training loop does, and prints samples per second, the time "
-            "spent waiting for a batch, CPU time and memory. The samples are in the order of "
-            "shuffle=True. The first pass fills the page cache and is not counted, unless the time "
-            "is too short for a second one.\n"
-            "Then it measures each stage alone, with the same number of threads. read: a loader "
-            "fetches, reads and checks samples as before, and does not decode them. read cold: "
-            "the same for samples that were dropped from the page cache, for a local pack. "
-            "verify (checksums), decode and resample (which includes flips and the output) run "
-            "on samples in memory.\n"
-            "The bottleneck follows from how busy the threads were while batches were loaded, as "
-            "in 'penstock top'. 'penstock doctor' prints what to change.\n"
-            "Memory is printed twice. The reserved memory is the budget of the loader. The "
-            "resident memory is what the process occupied; it can be smaller, because not "
-            "every reserved page is used.",
-        .examples = "penstock bench photos.pen\n"
-                    "penstock bench photos.pen --threads 2 --seconds 5\n"
-                    "penstock bench photos.pen --pipeline 'decode | resize 256 | center_crop 224'\n"
-                    "penstock bench photos.pen --batch 400 --consumer 224 --json\n"
-                    "penstock bench photos.pen --trace run.json.gz",
-        .next =
-            "'penstock doctor NAME.pen' prints what to change, and what that will bring.",
-        .schema = 1,
-        .run = cli_bench,
-    },
     [CLI_DOCTOR] = {
         .name = "doctor",
-        .usage = "NAME.pen [options]",
-        .operand_help = "a pack",
-        .summary = "find out why training waits for data, and what to change",
+        .usage = "NAME.pen | TRACE [options]",
+        .operand_help = "a pack, or a trace",
+        .summary = "measure loading, name what limits it, and what to change",
         .about =
-            "Loads batches as a training loop does, and measures how fast each stage is alone, "
-            "as 'penstock bench' does. It prints the bottleneck, how much faster the other "
-            "stages are, and what to change, with the samples per second to expect. If two "
-            "stages are almost equally busy, both are named.\n"
-            "With the time of a training step (--consumer or --trace), it first loads as fast as "
-            "possible, and then with steps of this length. It prints the utilization of the "
-            "accelerator: the time in training steps, divided by the total time without the wait "
-            "for the first batch. MLPerf Storage requires 90 % for ResNet-50. It also prints how "
-            "many such accelerators this machine can feed at 90 %.\n"
+            "Loads batches as a training loop does. It prints the bottleneck, what to change, with "
+            "the samples per second to expect, and how fast each stage is. If two stages are "
+            "almost equally busy, the second one is named too. Samples per second, waits for a "
+            "batch, CPU time and memory follow.\n"
+            "The samples are in the order of shuffle=True. The first pass fills the page cache and "
+            "is not counted, unless the time is too short for a second one. Then each stage is "
+            "measured alone, with the same number of threads. read: a loader fetches, reads and "
+            "checks samples as before, and does not decode them. read cold: the same for samples "
+            "that were dropped from the page cache, for a local pack. verify (checksums), decode "
+            "and resample (which includes flips and the output) run on samples in memory.\n"
+            "With the time of a training step (--consumer), it first loads as fast as possible, "
+            "and then with steps of this length. It prints the utilization of the accelerator: the "
+            "time in training steps, divided by the total time without the wait for the first "
+            "batch. MLPerf Storage requires 90 % for ResNet-50. It also prints how many such "
+            "accelerators this machine can feed at 90 %.\n"
             "For a local pack, up to 256 MiB are dropped from the page cache to measure the disk, "
             "or one block if it is larger. Other jobs that need these blocks read them from the "
-            "disk again.",
+            "disk again.\n"
+            "Memory is printed twice. The reserved memory is the budget of the loader. The "
+            "resident memory is what the process occupied; it can be smaller, because not every "
+            "reserved page is used.",
         .examples = "penstock doctor photos.pen\n"
+                    "penstock doctor photos.pen --threads 2 --seconds 5\n"
+                    "penstock doctor photos.pen -p 'decode | resize 256 | center_crop 224'\n"
                     "penstock doctor s3://bucket/photos.pen --consumer 120 --batch 256\n"
-                    "penstock doctor photos.pen --trace run.json.gz\n"
-                    "penstock doctor photos.pen --json | jq '.bottleneck, .advice[0]'",
+                    "penstock doctor photos.pen --json | jq '.bottleneck, .advice[0]'\n"
+                    "penstock doctor photos.pen --trace run.json.gz",
         .next =
             "docs/how-to/find-the-bottleneck.md explains the output. 'penstock top' shows the "
             "bottleneck of running jobs.",
@@ -403,7 +384,7 @@ const CliCommand cli_commands[CLI_N_COMMANDS] = {
                     "penstock cache /nvme/cache --json | jq .bytes\n"
                     "penstock cache /nvme/cache --clear",
         .next =
-            "'penstock bench s3://bucket/name --cache DIR' measures loading with a cache.",
+            "'penstock doctor s3://bucket/name --cache DIR' measures loading with a cache.",
         .schema = 1,
         .run = cli_cache,
     },

@@ -19,7 +19,6 @@ int cli_verify(const CliArgs *args);
 int cli_extract(const CliArgs *args);
 int cli_copy(const CliArgs *args);
 int cli_ops(const CliArgs *args);
-int cli_bench(const CliArgs *args);
 int cli_doctor(const CliArgs *args);
 int cli_top(const CliArgs *args);
 int cli_cache(const CliArgs *args);

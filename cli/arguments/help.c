@@ -4,34 +4,9 @@
 #include <string.h>
 
 #include "arguments/commands.h"
+#include "output/text.h"
 
-enum { WIDTH = 80, OPTION_COLUMN = 26 };
-
-/* Writes the words of `text` from column `column` on, never beyond WIDTH; further lines are
- * indented by `indent`. Returns the column it ends in. */
-static size_t put_words(FILE *to, const char *text, size_t column, size_t indent)
-{
-    int first = 1;
-    while (*text) {
-        size_t n = strcspn(text, " \n");
-        if (*text == '\n' || (!first && column + 1 + n > WIDTH)) {
-            fprintf(to, "\n%*s", (int)indent, "");
-            column = indent;
-            first = 1;
-        }
-        if (*text == '\n') {
-            text++;
-            continue;
-        }
-        if (n > 0) {
-            column += (size_t)fprintf(to, "%s%.*s", first ? "" : " ", (int)n, text);
-            first = 0;
-        }
-        text += n;
-        text += *text == ' ';
-    }
-    return column;
-}
+enum { OPTION_COLUMN = 26 };
 
 /* Paragraphs end in "\n". Those that begin with two spaces are items of a list: they have no empty
  * lines between them. */
@@ -47,7 +22,7 @@ static void put_paragraphs(FILE *to, const char *text)
             fputs("\n", to);
         if (is_item)
             fputs("  ", to);
-        put_words(to, paragraph + 2 * is_item, 2 * (size_t)is_item, 4 * (size_t)is_item);
+        cli_text_words(to, paragraph + 2 * is_item, 2 * (size_t)is_item, 4 * (size_t)is_item);
         fputs("\n", to);
         was_item = is_item;
         text += n;
@@ -91,7 +66,7 @@ static void put_option(FILE *to, const CliOption *o)
     option_note(o, note, sizeof note);
     int first = (int)strcspn(o->help, "\n");
     snprintf(text, sizeof text, "%.*s%s%s", first, o->help, note, o->help + first);
-    put_words(to, text, OPTION_COLUMN, OPTION_COLUMN);
+    cli_text_words(to, text, OPTION_COLUMN, OPTION_COLUMN);
     fputs("\n", to);
 }
 
@@ -133,7 +108,7 @@ static void put_remote(FILE *to, CliCommandId command)
     if (used == 0)
         return;
     fprintf(to, "\n%s:\n  ", cli_group_titles[CLI_GROUP_REMOTE]);
-    put_words(to, names, 2, 2);
+    cli_text_words(to, names, 2, 2);
     fputs("\n  'penstock help s3' explains these options.\n", to);
 }
 
@@ -149,7 +124,7 @@ void cli_help_command(FILE *to, CliCommandId command)
         put_group(to, command, i);
     put_remote(to, command);
     fputs("\nNext: ", to);
-    put_words(to, c->next, strlen("Next: "), 0);
+    cli_text_words(to, c->next, strlen("Next: "), 0);
     fputs("\n", to);
 }
 
@@ -171,7 +146,7 @@ static void put_option_owners(FILE *to, const CliOption *o)
     command_list(o->commands, commands, sizeof commands);
     snprintf(text, sizeof text, "Options of %s:", commands);
     fputs("\n", to);
-    put_words(to, text, 0, 0);
+    cli_text_words(to, text, 0, 0);
     fputs("\n", to);
 }
 

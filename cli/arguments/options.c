@@ -6,12 +6,11 @@
 #define WRITERS (IN(PACK) | IN(PLAN))
 #define ALL_WRITERS (WRITERS | IN(INDEX))
 /* The commands that read the samples of a pack. */
-#define SAMPLE_READERS (IN(INFO) | IN(VERIFY) | IN(EXTRACT) | IN(COPY) | MEASURING)
-#define MEASURING (IN(BENCH) | IN(DOCTOR))
+#define SAMPLE_READERS (IN(INFO) | IN(VERIFY) | IN(EXTRACT) | IN(COPY) | IN(DOCTOR))
 /* The commands that accept remote packs or sources. */
 #define REMOTE                                                                                     \
     (IN(PACK) | IN(INDEX) | IN(PLAN) | IN(FINALISE) | IN(GC) | IN(INFO) | IN(VERIFY) |             \
-     IN(EXTRACT) | IN(COPY) | MEASURING)
+     IN(EXTRACT) | IN(COPY) | IN(DOCTOR))
 #define EVERY ((1u << CLI_N_COMMANDS) - 1)
 /* Bits in the order of --mode's choices. */
 #define M_KEEP (1u << 0)
@@ -286,40 +285,34 @@ const CliOption cli_options[CLI_N_OPTIONS] = {
         .mistaken = "name",
         .help = "extract the sample with this key; repeatable"},
     [CLI_OPT_PIPELINE] = {.name = "pipeline", .letter = 'p', .kind = CLI_ARG_TEXT,
-        .group = CLI_GROUP_COMMON, .commands = MEASURING,
+        .group = CLI_GROUP_COMMON, .commands = IN(DOCTOR),
         .value = "TEXT", .initial = "decode | random_resized_crop 224 | hflip | tensor u8",
         .mistaken = "ops transform transforms",
         .help = "operations to run on each image; see 'penstock ops'"},
     [CLI_OPT_BATCH] = {.name = "batch", .letter = 'b', .kind = CLI_ARG_NUMBER,
-        .group = CLI_GROUP_COMMON, .commands = MEASURING,
+        .group = CLI_GROUP_COMMON, .commands = IN(DOCTOR),
         .value = "N", .min = 1, .max = 1u << 20, .initial = "256",
         .mistaken = "batch-size batchsize",
         .help = "samples per batch"},
     [CLI_OPT_SECONDS] = {.name = "seconds", .kind = CLI_ARG_NUMBER,
-        .group = CLI_GROUP_COMMON, .commands = MEASURING,
+        .group = CLI_GROUP_COMMON, .commands = IN(DOCTOR),
         .value = "S", .min = 1, .max = 86400, .initial = "10",
         .mistaken = "time duration",
         .help = "how long to count loaded samples. The entire command takes up to 3 times as long, "
-                "and doctor with --consumer up to 5 times"},
+                "with --consumer up to 5 times"},
     [CLI_OPT_CONSUMER] = {.name = "consumer", .kind = CLI_ARG_REAL,
-        .group = CLI_GROUP_COMMON, .commands = MEASURING,
+        .group = CLI_GROUP_COMMON, .commands = IN(DOCTOR),
         .value = "MS", .min = 0, .max = 3600000,
         .otherwise = "batches are taken as fast as possible",
         .mistaken = "sleep step gpu",
         .help = "simulate a training step that takes MS milliseconds per batch"},
     [CLI_OPT_MEMORY] = {.name = "memory", .kind = CLI_ARG_BYTES,
-        .group = CLI_GROUP_COMMON, .commands = MEASURING,
+        .group = CLI_GROUP_COMMON, .commands = IN(DOCTOR),
         .value = "B", .min = 1, .max = UINT64_MAX - 1, .initial = "2GiB",
         .mistaken = "memory-bytes ram",
         .help = "memory of the loader, for batches and for what is read in advance"},
-    [CLI_OPT_STEPS] = {.name = "trace", .kind = CLI_ARG_TEXT,
-        .group = CLI_GROUP_COMMON, .commands = IN(DOCTOR),
-        .value = "FILE",
-        .mistaken = "profile",
-        .help = "take the time of a training step from the run_batch spans of a trace; needs the "
-                "Python package"},
     [CLI_OPT_TRACE] = {.name = "trace", .kind = CLI_ARG_TEXT,
-        .group = CLI_GROUP_COMMON, .commands = IN(BENCH),
+        .group = CLI_GROUP_COMMON, .commands = IN(DOCTOR),
         .value = "FILE",
         .otherwise = "nothing is traced",
         .mistaken = "profile",
@@ -335,7 +328,7 @@ const CliOption cli_options[CLI_N_OPTIONS] = {
         .help = "seconds between two updates"},
     [CLI_OPT_THREADS] = {.name = "threads", .kind = CLI_ARG_NUMBER,
         .group = CLI_GROUP_COMMON, .commands =
-            IN(PACK) | IN(INDEX) | IN(INFO) | IN(VERIFY) | MEASURING,
+            IN(PACK) | IN(INDEX) | IN(INFO) | IN(VERIFY) | IN(DOCTOR),
         .value = "N", .min = 1, .max = 1024,
         .otherwise = "the cores available to this process",
         .mistaken = "jobs workers num-workers cores cpus",
@@ -361,14 +354,14 @@ const CliOption cli_options[CLI_N_OPTIONS] = {
         .help = "read files that were below directory or URL OLD when the pack was made below "
                 "NEW"},
     [CLI_OPT_CACHE] = {.name = "cache", .kind = CLI_ARG_TEXT,
-        .group = CLI_GROUP_CACHE, .commands = IN(EXTRACT) | MEASURING,
+        .group = CLI_GROUP_CACHE, .commands = IN(EXTRACT) | IN(DOCTOR),
         .value = "DIR",
         .otherwise = "no cache",
         .mistaken = "cache-dir local",
         .help = "keep blocks of the pack in this directory on a fast disk; created if it does "
                 "not exist, shared by all processes"},
     [CLI_OPT_CACHE_BYTES] = {.name = "cache-bytes", .kind = CLI_ARG_BYTES,
-        .group = CLI_GROUP_CACHE, .commands = IN(EXTRACT) | MEASURING,
+        .group = CLI_GROUP_CACHE, .commands = IN(EXTRACT) | IN(DOCTOR),
         .value = "B", .min = 1, .max = (uint64_t)1 << 60,
         .otherwise = "half of the disk",
         .mistaken = "cache-size cache-limit",

@@ -20,7 +20,6 @@ typedef enum CliCommandId {
     CLI_EXTRACT,
     CLI_COPY,
     CLI_OPS,
-    CLI_BENCH,
     CLI_DOCTOR,
     CLI_TOP,
     CLI_CACHE,
@@ -76,7 +75,6 @@ typedef enum CliOpt {
     CLI_OPT_SECONDS,
     CLI_OPT_CONSUMER,
     CLI_OPT_MEMORY,
-    CLI_OPT_STEPS, /* --trace of doctor */
     CLI_OPT_TRACE,
     CLI_OPT_ONCE,
     CLI_OPT_INTERVAL,

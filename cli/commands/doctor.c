@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds out why training waits for data, and what to change. */
-#include <stdio.h>
+/* Measures loading as in a training loop, names what limits it, and what to change. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include <penstock/cache.h>
 
 #include "arguments/commands.h"
+#include "arguments/remote_options.h"
 #include "interrupt.h"
 #include "measure/run.h"
 #include "output/diagnosis_report.h"
@@ -13,8 +18,6 @@
 /* The utilization that MLPerf Storage requires for ResNet-50, in percent. */
 #define ENOUGH 90.0
 
-enum { TEXT_BYTES = 8192 };
-
 /* Accelerators that take a batch every `consumer` seconds. */
 typedef struct Accelerators {
     double most;        /* samples per second, without training steps */
@@ -23,26 +26,132 @@ typedef struct Accelerators {
     unsigned count;     /* that can be fed */
 } Accelerators;
 
-/* As fast as possible, to learn how many accelerators could be fed; then with one. */
-static int load(CliRun *run, Accelerators *ret, PenError *reterr)
+/* As fast as possible, to learn how many accelerators could be fed; then with one. The last run is
+ * the one that is traced. */
+static int load(CliRun *run, const char *trace, Accelerators *ret, PenError *reterr)
 {
     double consumer = run->consumer;
+    if (consumer <= 0)
+        return cli_run_load(run, trace, reterr);
     run->consumer = 0;
     int r = cli_run_load(run, NULL, reterr);
-    if (r < 0 || consumer <= 0)
+    if (r < 0)
         return r;
     ret->most = (double)run->samples / run->elapsed;
     ret->each = run->settings.batch_size / consumer;
     ret->count = (unsigned)(ret->most / (ret->each * ENOUGH / 100));
     run->consumer = consumer;
-    r = cli_run_load(run, NULL, reterr);
+    r = cli_run_load(run, trace, reterr);
     if (r < 0 || !run->n_waits)
         return r;
     ret->utilization = 100 * run->held / (run->elapsed - run->waits[0]);
     return r;
 }
 
-/* ---- JSON ---- */
+/* ---- the run ---- */
+
+static int by_size(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static void add_wait(CliReport *report, const CliRun *run, const char *name, double share)
+{
+    size_t i = (size_t)(share * (double)(run->n_waits - 1) + 0.5);
+    cli_report_measured(report, name, run->waits[i] * 1e3, "ms");
+}
+
+static void add_memory(CliReport *report, const CliRun *run)
+{
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    cli_report_size(report, "loader_memory_reserved_bytes", (int64_t)run->stats.memory_peak_bytes);
+    cli_report_size(report, "process_memory_resident_bytes", (int64_t)usage.ru_maxrss * 1024);
+}
+
+static void add_run(CliReport *report, CliRun *run)
+{
+    cli_report_measured(report, "read_mb_per_second", (double)run->bytes / run->elapsed / 1e6,
+                        "MB/s");
+    cli_report_number(report, "samples", run->samples);
+    cli_report_measured(report, "seconds", run->elapsed, "s");
+    cli_report_number(report, "complete_passes", (uint64_t)run->complete_passes);
+    cli_report_measured(report, "first_batch_seconds", run->first_batch, "s");
+    cli_report_measured(report, "cpu_seconds_per_1000_samples",
+                        run->cpu / (double)run->samples * 1000, NULL);
+    add_memory(report, run);
+    qsort(run->waits, run->n_waits, sizeof *run->waits, by_size);
+    cli_report_object(report, "wait_for_a_batch");
+    add_wait(report, run, "p50_ms", 0.50);
+    add_wait(report, run, "p95_ms", 0.95);
+    add_wait(report, run, "p99_ms", 0.99);
+    add_wait(report, run, "max_ms", 1);
+    cli_report_close(report);
+}
+
+static const char *const stage_names[PEN_STAGE_COUNT] = {
+    [PEN_STAGE_READ] = "read",
+    [PEN_STAGE_VERIFY] = "verify",
+    [PEN_STAGE_DECODE] = "decode",
+    [PEN_STAGE_PIXELS] = "resample",
+    [PEN_STAGE_ALL] = "decode_and_resample",
+    [PEN_STAGE_READ_COLD] = "read_cold",
+    [PEN_STAGE_READ_HALF] = "read_half_threads",
+};
+
+static void add_stages(CliReport *report, const PenStages *stages)
+{
+    cli_report_object(report, "stages_alone_samples_per_second");
+    for (int i = 0; i < PEN_STAGE_COUNT; i++)
+        if (stages->per_second[i] > 0)
+            cli_report_measured(report, stage_names[i], stages->per_second[i], NULL);
+    cli_report_close(report);
+}
+
+static void add_cache(CliReport *report, const PenPack *pack)
+{
+    PenCacheStats c;
+    pen_pack_cache_stats(pack, &c);
+    cli_report_object(report, "cache");
+    cli_report_number(report, "hits", c.hits);
+    cli_report_number(report, "misses", c.misses);
+    cli_report_size(report, "from_cache_bytes", (int64_t)c.bytes_cache);
+    cli_report_size(report, "from_origin_bytes", (int64_t)c.bytes_origin);
+    cli_report_number(report, "blocks_stored", c.stored);
+    cli_report_count(report, "not_stored_full", c.not_stored_full);
+    cli_report_count(report, "not_stored_disk", c.not_stored_disk);
+    cli_report_count(report, "not_stored_error", c.not_stored_error);
+    cli_report_count(report, "not_stored_busy", c.not_stored_busy);
+    cli_report_count(report, "damaged", c.bad);
+    cli_report_close(report);
+}
+
+static void add_requests(CliReport *report, const PenPack *pack)
+{
+    PenRemoteStats s;
+    pen_pack_remote_stats(pack, &s);
+    cli_report_object(report, "requests");
+    cli_report_number(report, "made", s.requests);
+    cli_report_size(report, "bytes", (int64_t)s.bytes);
+    cli_report_number(report, "in_flight_limit", s.limit);
+    cli_report_count(report, "retries", s.retries);
+    cli_report_count(report, "hedges", s.hedges);
+    cli_report_count(report, "throttles", s.throttles);
+    cli_report_close(report);
+}
+
+static void add_trace(CliReport *report, const char *path, const PenTraceStats *traced)
+{
+    cli_report_object(report, "trace");
+    cli_report_text(report, "file", path);
+    cli_report_number(report, "events", traced->events);
+    cli_report_number(report, "dropped", traced->dropped);
+    cli_report_size(report, "file_bytes", (int64_t)traced->bytes);
+    cli_report_close(report);
+}
+
+/* ---- the report ---- */
 
 static void add_accelerators(CliReport *report, const CliRun *run, const Accelerators *a)
 {
@@ -57,79 +166,67 @@ static void add_accelerators(CliReport *report, const CliRun *run, const Acceler
     cli_report_close(report);
 }
 
-static void fill(CliReport *report, const CliArgs *args, const CliRun *run,
-                 const PenDiagnosis *diagnosis, const Accelerators *a)
+/* Nothing else of a report says it. */
+static const char *note(const CliRun *run)
+{
+    int is_from_disk = !run->facts.is_remote && !run->facts.has_cache && run->stages.samples > 0;
+    return is_from_disk && run->stages.per_second[PEN_STAGE_READ_COLD] <= 0
+               ? "The page cache could not be dropped, so the disk was not measured."
+               : NULL;
+}
+
+static void add_settings(CliReport *report, const CliArgs *args, const CliRun *run)
 {
     cli_report_text(report, "pack", args->operands[0]);
     cli_report_text(report, "pipeline", run->pipeline);
     cli_report_text(report, "order", "shuffle");
+    cli_report_text(report, "tier", pen_cpu_tier());
     cli_report_number(report, "threads", run->stats.threads);
     cli_report_number(report, "cores", pen_cpu_cores());
     cli_report_number(report, "batch", run->settings.batch_size);
-    cli_report_measured(report, "samples_per_second", diagnosis->per_second, NULL);
-    cli_report_measured(report, "wait_percent", 100 * diagnosis->wait_share, "%");
+    if (run->consumer > 0)
+        cli_report_real(report, "consumer_ms", run->consumer * 1e3, "ms");
+}
+
+static void fill(CliReport *report, const CliArgs *args, CliRun *run, const PenDiagnosis *diagnosis,
+                 const Accelerators *a)
+{
+    cli_report_measured(report, "samples_per_second",
+                        run->elapsed > 0 ? (double)run->samples / run->elapsed : 0, NULL);
+    cli_diagnosis_report(report, diagnosis, note(run));
+    if (run->consumer > 0)
+        add_accelerators(report, run, a);
+    add_settings(report, args, run);
+    if (run->n_waits)
+        add_run(report, run);
     cli_report_text(report, "fetch_unit", cli_text_fetch_unit(run->stats.fetch_unit));
     cli_report_size(report, "memory_for_entire_blocks_bytes",
                     (int64_t)run->stats.memory_wanted_bytes);
     cli_report_measured(report, "memory_copy_mb_per_second", run->stages.copy_bytes / 1e6, "MB/s");
-    cli_diagnosis_report(report, diagnosis, 1);
-    if (run->consumer > 0)
-        add_accelerators(report, run, a);
+    if (args->values[CLI_OPT_CACHE].given)
+        add_cache(report, run->pack);
+    if (cli_reads_objects(args))
+        add_requests(report, run->pack);
+    if (run->has_trace)
+        add_trace(report, args->values[CLI_OPT_TRACE].text, &run->traced);
+    add_stages(report, &run->stages);
 }
 
-/* ---- text ---- */
+/* ---- the command ---- */
 
-static void print_accelerators(const CliRun *run, const Accelerators *a)
+/* Only the Python package reads traces. */
+static int check_operand(const char *name, PenError *reterr)
 {
-    char each[CLI_NUMBER_TEXT], most[CLI_NUMBER_TEXT], n[CLI_NUMBER_TEXT];
-    printf("\nAn accelerator that trains on a batch of %u in %g ms takes %s samples/s.\n",
-           run->settings.batch_size, run->consumer * 1e3,
-           cli_text_number((int64_t)(a->each + 0.5), each));
-    printf("Its utilization is %.0f %%. MLPerf Storage requires %.0f %% for ResNet-50.\n",
-           a->utilization, ENOUGH);
-    printf("This machine loads %s samples/s: %s %s at %.0f %%.\n",
-           cli_text_number((int64_t)(a->most + 0.5), most), a->count ? "enough for" : "too few for",
-           a->count ? cli_text_count(a->count, "accelerator", n) : "one accelerator", ENOUGH);
-}
-
-/* Why a remote pack takes more requests than it has blocks. */
-static void print_fetching(const PenLoaderStats *s)
-{
-    char size[CLI_NUMBER_TEXT];
-    if (s->memory_wanted_bytes)
-        printf("\nThe loader requests %s, because entire blocks do not fit into its memory. They "
-               "do with %s.\n",
-               s->fetch_unit == PEN_FETCH_SAMPLES ? "single samples" : "runs of samples",
-               cli_text_size((double)s->memory_wanted_bytes, size));
-}
-
-static int print_text(const CliRun *run, const PenDiagnosis *diagnosis, const Accelerators *a)
-{
-    char text[TEXT_BYTES], n[CLI_NUMBER_TEXT];
-    pen_diagnosis_text(diagnosis, text, sizeof text);
-    fputs(text, stdout);
-    if (run->settings.order == PEN_ORDER_RANDOM && run->stages.samples > 0 &&
-        run->stages.per_second[PEN_STAGE_READ_COLD] <= 0)
-        fputs("\nThe page cache could not be dropped, so the disk was not measured.\n", stdout);
-    print_fetching(&run->stats);
-    if (run->stages.copy_bytes > 0)
-        printf("\nMemory bandwidth: %.1f GB/s copied by %s.\n", run->stages.copy_bytes / 1e9,
-               cli_text_count(run->stages.threads, "thread", n));
-    if (run->consumer > 0)
-        print_accelerators(run, a);
-    return CLI_EXIT_OK;
-}
-
-static int print_result(const CliArgs *args, const CliRun *run, const PenDiagnosis *diagnosis,
-                        const Accelerators *a)
-{
-    CliReport report = {0};
-    if (!args->values[CLI_OPT_JSON].given)
-        return print_text(run, diagnosis, a);
-    fill(&report, args, run, diagnosis, a);
-    int code = cli_result_print(args, &report, NULL);
-    cli_report_fini(&report);
-    return code;
+    static const char *const endings[] = {".json", ".json.gz"};
+    for (int i = 0; i < 2; i++) {
+        size_t n = strlen(name), m = strlen(endings[i]);
+        if (n > m && strcmp(name + n - m, endings[i]) == 0)
+            return cli_fail(reterr, PEN_E_UNSUPPORTED,
+                            "%s: a trace takes no options, and is read by the Python package; run "
+                            "'python3 -m penstock doctor %s'",
+                            name, name);
+    }
+    return PEN_OK;
 }
 
 int cli_doctor(const CliArgs *args)
@@ -137,25 +234,27 @@ int cli_doctor(const CliArgs *args)
     PenError error = {0};
     PenDiagnosis diagnosis;
     Accelerators accelerators = {0};
+    CliReport report = {0};
     CliRun run = {0};
-    int r = PEN_OK;
-    if (args->values[CLI_OPT_STEPS].given)
-        r = cli_fail(&error, PEN_E_UNSUPPORTED,
-                     "--trace: only the Python package reads traces; run 'python3 -m penstock "
-                     "doctor', or pass --consumer MS");
+    int code, r = check_operand(args->operands[0], &error);
     cli_interrupt_install();
     if (r == PEN_OK)
         r = cli_run_open(&run, args, &error);
     if (r == PEN_OK)
-        r = load(&run, &accelerators, &error);
+        r = load(&run, args->values[CLI_OPT_TRACE].text, &accelerators, &error);
     if (r == PEN_OK)
         r = cli_run_stages(&run, &error);
     if (r == PEN_OK)
         cli_run_diagnose(&run, &diagnosis);
-    int code = r == PEN_E_CANCELLED
-                   ? cli_result_interrupted(args, &error, "the measurement is not complete")
-               : r < 0 ? cli_result_error(args, &error)
-                       : print_result(args, &run, &diagnosis, &accelerators);
+    if (r == PEN_E_CANCELLED) {
+        code = cli_result_interrupted(args, &error, "the measurement is not complete");
+    } else if (r < 0) {
+        code = cli_result_error(args, &error);
+    } else {
+        fill(&report, args, &run, &diagnosis, &accelerators);
+        code = cli_result_print(args, &report, NULL);
+    }
+    cli_report_fini(&report);
     cli_run_close(&run);
     return code;
 }

@@ -90,7 +90,8 @@ static int load(CliRun *run, PenError *reterr)
     begin_counting(run);
     run->complete_passes = 0;
     int r = one_pass(run, "first pass", end, reterr);
-    run->first_batch = run->n_waits ? run->waits[0] : 0;
+    if (run->n_waits && run->first_batch <= 0) /* of the loader, not of its second run */
+        run->first_batch = run->waits[0];
     if (r == PEN_END) {
         begin_counting(run);
         start = now();

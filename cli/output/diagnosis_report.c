@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "output/diagnosis_report.h"
 
-static void add_lists(CliReport *report, const PenDiagnosis *diagnosis)
+#include <string.h>
+
+static void add_stages(CliReport *report, const PenDiagnosis *diagnosis)
 {
-    cli_report_list(report, "stages");
+    cli_report_rare_list(report, "stages");
     for (uint32_t i = 0; i < diagnosis->n_stages; i++) {
         cli_report_object(report, NULL);
         cli_report_text(report, "name", diagnosis->stages[i].name);
@@ -12,25 +14,51 @@ static void add_lists(CliReport *report, const PenDiagnosis *diagnosis)
         cli_report_close(report);
     }
     cli_report_close(report);
-    cli_report_list(report, "advice");
+}
+
+static void add_advice(CliReport *report, const PenDiagnosis *diagnosis)
+{
+    cli_report_rare_list(report, "advice");
     for (uint32_t i = 0; i < diagnosis->n_advices; i++) {
         const PenAdvice *a = &diagnosis->advices[i];
         cli_report_object(report, NULL);
         cli_report_text(report, "change", a->change);
         cli_report_measured(report, "expected_samples_per_second", a->per_second, NULL);
         cli_report_measured(report, "expected_gain", a->gain, NULL);
-        cli_report_text(report, "text", a->text);
+        cli_report_prose(report, "text", a->text);
         cli_report_close(report);
     }
     cli_report_close(report);
 }
 
-void cli_diagnosis_report(CliReport *report, const PenDiagnosis *diagnosis, int lists)
+/* What to do where no change has a gain that is worth it; NULL: there is advice. */
+static const char *note(const PenDiagnosis *diagnosis)
 {
+    if (diagnosis->n_advices)
+        return NULL;
+    if (diagnosis->per_second <= 0)
+        return "No batch has been delivered yet.";
+    if (strcmp(diagnosis->bottleneck, "unknown") == 0)
+        return "No part of the loader was busy for half of the time. To see what its threads wait "
+               "for, pass --trace run.json.gz.";
+    return "No single change brings 5 % or more. A faster machine or a simpler pipeline would "
+           "help.";
+}
+
+void cli_diagnosis_report(CliReport *report, const PenDiagnosis *diagnosis, const char *more)
+{
+    const char *own = note(diagnosis);
     cli_report_text(report, "bottleneck", diagnosis->bottleneck);
     cli_report_text(report, "confidence", diagnosis->second ? "close" : "clear");
     if (diagnosis->second)
         cli_report_text(report, "second", diagnosis->second);
-    if (lists)
-        add_lists(report, diagnosis);
+    cli_report_measured(report, "wait_percent", 100 * diagnosis->wait_share, "%");
+    add_stages(report, diagnosis);
+    add_advice(report, diagnosis);
+    cli_report_rare_list(report, "notes");
+    if (own)
+        cli_report_prose(report, NULL, own);
+    if (more)
+        cli_report_prose(report, NULL, more);
+    cli_report_close(report);
 }

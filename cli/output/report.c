@@ -129,6 +129,13 @@ void cli_report_text(CliReport *report, const char *name, const char *value)
     add_copy(report, CLI_TEXT, name, value, strlen(value));
 }
 
+void cli_report_prose(CliReport *report, const char *name, const char *value)
+{
+    cli_report_text(report, name, value);
+    if (!report->failed)
+        report->entries[report->n - 1].prose = 1;
+}
+
 void cli_report_bytes(CliReport *report, const char *name, const void *value, size_t bytes)
 {
     add_copy(report, CLI_TEXT, name, value, bytes);

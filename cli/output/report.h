@@ -27,6 +27,7 @@ typedef struct CliEntry {
     CliKind kind;
     const char *name; /* the caller's, NULL in a list */
     const char *unit; /* the caller's, NULL = none; only in the text form */
+    int prose; /* text: sentences of ours, which the text form breaks into lines */
     int quiet; /* number, list: not in the text form if it is 0 or empty; object: its name is not
                   in TSV */
     uint64_t number;
@@ -64,6 +65,8 @@ void cli_report_real(CliReport *report, const char *name, double value, const ch
 void cli_report_measured(CliReport *report, const char *name, double value, const char *unit);
 void cli_report_bool(CliReport *report, const char *name, int value);
 void cli_report_text(CliReport *report, const char *name, const char *value);
+/* Sentences of ours. In a table they are the last member, and follow their row. */
+void cli_report_prose(CliReport *report, const char *name, const char *value);
 /* Any bytes. If they are not UTF-8, JSON has NAME and NAME_hex. */
 void cli_report_bytes(CliReport *report, const char *name, const void *value, size_t bytes);
 /* Text that should be JSON: inserted unchanged if it is valid, as a string otherwise. */

@@ -77,6 +77,22 @@ static void put_value(FILE *to, const CliEntry *e, size_t width)
         fprintf(to, " %s", e->unit);
 }
 
+/* A paragraph, at this column. */
+static void put_prose(const CliEntry *e, size_t indent, FILE *to)
+{
+    fprintf(to, "%*s", (int)indent, "");
+    cli_text_words(to, e->text, indent, indent);
+    fputc('\n', to);
+}
+
+/* A list of paragraphs. */
+static size_t put_paragraphs(const CliReport *report, size_t i, size_t indent, FILE *to)
+{
+    for (; i < report->n && report->entries[i].kind != CLI_CLOSE; i++)
+        put_prose(&report->entries[i], indent, to);
+    return i + 1;
+}
+
 static size_t put_list(const CliReport *report, size_t i, FILE *to)
 {
     size_t n = 0;
@@ -99,6 +115,8 @@ static void table_widths(const CliReport *report, size_t i, size_t widths[MAX_CO
     for (; i < report->n && report->entries[i].kind != CLI_CLOSE; i++) {
         for (i++, column = 0; report->entries[i].kind != CLI_CLOSE; i++, column++) {
             const CliEntry *e = &report->entries[i];
+            if (e->prose)
+                continue;
             size_t w = is_numeric(e) ? strlen(cell(e, buf)) : e->bytes;
             size_t name = strlen(label(e, buf));
             w = w > name ? w : name;
@@ -116,7 +134,9 @@ static size_t put_row(const CliReport *report, size_t i, int names, size_t inden
     for (size_t column = 0; report->entries[i].kind != CLI_CLOSE; i++, column++) {
         const CliEntry *e = &report->entries[i];
         size_t width = column < MAX_COLUMNS ? widths[column] : 0;
-        int last = report->entries[i + 1].kind == CLI_CLOSE;
+        int last = e[1].kind == CLI_CLOSE || e[1].prose;
+        if (e->prose)
+            continue;
         fputs(column > 0 ? "  " : "", to);
         if (is_numeric(e)) {
             fprintf(to, "%*s", (int)width, names ? label(e, buf) : cell(e, buf));
@@ -135,6 +155,8 @@ static size_t put_row(const CliReport *report, size_t i, int names, size_t inden
             fprintf(to, "%*s", (int)(width - used), "");
     }
     fputc('\n', to);
+    if (!names && report->entries[i - 1].prose)
+        put_prose(&report->entries[i - 1], indent + 2, to);
     return i;
 }
 
@@ -203,6 +225,11 @@ static size_t put_members(const CliReport *report, size_t i, size_t indent, FILE
             put_heading(to, indent, label(e, buf));
             i = e->kind == CLI_OBJECT ? put_members(report, i + 1, indent + 2, to)
                                       : put_table(report, i + 1, indent + 2, to);
+            continue;
+        }
+        if (e->kind == CLI_LIST && next && next->prose) {
+            put_heading(to, indent, label(e, buf));
+            i = put_paragraphs(report, i + 1, indent + 2, to);
             continue;
         }
         fprintf(to, "%*s%-*s  ", (int)indent, "", (int)name_width, label(e, buf));

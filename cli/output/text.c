@@ -166,3 +166,27 @@ const char *cli_text_fetch_unit(uint32_t unit)
         return "none";
     }
 }
+
+size_t cli_text_words(FILE *to, const char *text, size_t column, size_t indent)
+{
+    int first = 1;
+    while (*text) {
+        size_t n = strcspn(text, " \n");
+        if (*text == '\n' || (!first && column + 1 + n > CLI_TEXT_COLUMNS)) {
+            fprintf(to, "\n%*s", (int)indent, "");
+            column = indent;
+            first = 1;
+        }
+        if (*text == '\n') {
+            text++;
+            continue;
+        }
+        if (n > 0) {
+            column += (size_t)fprintf(to, "%s%.*s", first ? "" : " ", (int)n, text);
+            first = 0;
+        }
+        text += n;
+        text += *text == ' ';
+    }
+    return column;
+}

@@ -21,6 +21,11 @@ void cli_text_tsv(FILE *to, const void *s, size_t bytes);
  * over 0x7F. */
 void cli_text_json(FILE *to, const void *s, size_t bytes);
 
+enum { CLI_TEXT_COLUMNS = 80 };
+/* Writes the words of our own `text` from column `column` on, never beyond CLI_TEXT_COLUMNS; further
+ * lines are indented by `indent`. Returns the column it ends in. */
+size_t cli_text_words(FILE *to, const char *text, size_t column, size_t indent);
+
 enum { CLI_NUMBER_TEXT = 32 };
 /* 1234567 as "1,234,567". */
 const char *cli_text_number(int64_t number, char buf[CLI_NUMBER_TEXT]);

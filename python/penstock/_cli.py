@@ -28,6 +28,9 @@ def _of_python(words: list[str]) -> int | None:
         from ._export import _command
 
         module = "_export._command" if _command.is_chosen(words) else None
+    if words[:1] == ["doctor"] and len(words) == 2 and words[1].endswith((".json", ".json.gz")):
+        words = ["timeline", words[1]]
+        module = "_trace_commands"
     if words[:1] == ["index"]:
         from .lerobot import _command as _lerobot
 
@@ -51,14 +54,6 @@ def main() -> int:
     code = _of_python(words)
     if code is not None:
         return code
-    if words[:1] == ["doctor"]:
-        from . import _trace_commands
-
-        try:
-            words = _trace_commands.with_consumer(words)
-        except (Error, OSError) as error:
-            print(f"penstock: {error}", file=sys.stderr)
-            return 1
     from . import _video  # noqa: F401: finds the decoder
 
     # Restore the defaults of a separate program: Python ignores SIGPIPE and handles SIGINT.

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import statistics
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -19,7 +18,7 @@ from . import (
     _trace_file,
     _trace_merge,
 )
-from ._error import Error, InvalidError
+from ._error import Error
 
 
 def _merge(words: Sequence[str]) -> None:
@@ -92,26 +91,6 @@ def _draw(words: Sequence[str]) -> None:
         write(args.out, timeline, os.path.basename(args.trace))
     else:
         print(_timeline_page.text(timeline))
-
-
-def with_consumer(words: Sequence[str]) -> list[str]:
-    """The words of `doctor`, with --consumer MS instead of --trace FILE."""
-    if not any(word.partition("=")[0] == "--trace" for word in words):
-        return list(words)
-    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    parser.add_argument("--trace")
-    known, rest = parser.parse_known_args(words)
-    steps = [
-        event["dur"]
-        for event in _trace_file.read(known.trace).events
-        if event["ph"] == "X" and event["name"] == "run_batch"
-    ]
-    if not steps:
-        raise InvalidError(
-            f"trace {known.trace!r}: expected run_batch spans, found none; put the training step "
-            'into "with penstock.span("run_batch")", and trace again'
-        )
-    return [*rest, "--consumer", f"{max(statistics.median(steps), 1) / 1e3:.3f}"]
 
 
 COMMANDS: dict[tuple[str, ...], Callable[[Sequence[str]], Any]] = {

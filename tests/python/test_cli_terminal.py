@@ -34,8 +34,8 @@ def broken(tmp_path_factory):
     return folder / "p.pen"
 
 
-def bench(place, seconds="1"):
-    return ("bench", place / "p.pen", "--seconds", seconds, "--batch", "4")
+def doctor(place, seconds="1"):
+    return ("doctor", place / "p.pen", "--seconds", seconds, "--batch", "4")
 
 
 @pytest.fixture(scope="module")
@@ -50,8 +50,8 @@ def slow(tmp_path_factory):
     return ("verify", folder / "p.pen", "--decode", "--threads", "1")
 
 
-def test_bench_shows_a_bar_and_removes_it(place):
-    text = on_terminal(*bench(place))
+def test_doctor_shows_a_bar_and_removes_it(place):
+    text = on_terminal(*doctor(place))
     bars = [line for line in drawn(text) if line.startswith("load  [")]
     assert any("[#" in line and " of 1.0 s" in line and " samples/s" in line for line in bars)
     assert "measuring each stage alone" in text
@@ -75,7 +75,7 @@ def test_every_command_shows_a_bar(place, tmp_path):
 
 
 def test_time_left_is_that_of_the_clock(place):
-    text = on_terminal(*bench(place, "3"), columns=100)
+    text = on_terminal(*doctor(place, "3"), columns=100)
     found = []
     for line in drawn(text):
         match = re.match(r"load .* (\S+) s of 3.0 s .* (\d+) s left", line)
@@ -121,7 +121,7 @@ def test_the_line_fits_the_terminal(slow, columns):
 
 
 def test_the_line_follows_the_size_of_the_terminal(place):
-    with Terminal(*bench(place, "2"), columns=100) as terminal:
+    with Terminal(*doctor(place, "2"), columns=100) as terminal:
         terminal.wait_for("samples/s")
         before = len(terminal.text)
         terminal.resize(30)
@@ -149,7 +149,7 @@ def test_a_background_job_is_silent(slow):
 
 def test_ctrl_c_leaves_a_fresh_line(place, slow):
     for args, code, first in ((slow, 130, "penstock: interrupted; the check is not complete"),
-                              (bench(place, "50"), 130,
+                              (doctor(place, "50"), 130,
                                "penstock: interrupted; the measurement is not complete")):
         with Terminal(*args) as terminal:
             terminal.wait_for(" %")
@@ -163,7 +163,7 @@ def test_ctrl_c_leaves_a_fresh_line(place, slow):
 
 
 def test_ctrl_c_while_stages_are_measured(place):
-    with Terminal(*bench(place, "2"), "--json") as terminal:
+    with Terminal(*doctor(place, "2"), "--json") as terminal:
         terminal.wait_for("measuring each")
         terminal.keys("\x03")
         text = terminal.finish()
@@ -173,7 +173,7 @@ def test_ctrl_c_while_stages_are_measured(place):
 
 
 def test_a_second_ctrl_c_ends_at_once_on_a_fresh_line(place):
-    with Terminal(*bench(place, "2")) as terminal:
+    with Terminal(*doctor(place, "2")) as terminal:
         terminal.wait_for("measuring each")  # this ends before it sees the first one
         terminal.keys("\x03")
         terminal.wait_for("^C")

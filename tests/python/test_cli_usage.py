@@ -215,12 +215,12 @@ def test_common_options_come_first():
 
 def test_options_for_remote_packs_are_explained_once():
     topic = good("help", "s3").out
-    commands = "pack, index, plan, finalise, gc, info, verify, extract, copy, bench and doctor"
+    commands = "pack, index, plan, finalise, gc, info, verify, extract, copy and doctor"
     assert f" Options of {commands}: " in " ".join(topic.split())
     assert "\nOptions of pack, index, plan, finalise, gc and copy:\n      --work DIR" in topic
     assert "\nOptions of copy:\n" in topic
     for command in ("pack", "index", "plan", "finalise", "gc", "info", "verify", "extract", "copy",
-                    "bench", "doctor"):
+                    "doctor"):
         text = good("help", command).out
         assert "'penstock help s3' explains these options." in text
         assert "S3-compatible server" not in text

@@ -80,7 +80,7 @@ def verbs(stock):
         "verify": ("pack", read, ("verify", "P")),
         "extract": ("pack", read, ("extract", "P", "-o", "N")),
         "copy from": ("pack", read, ("copy", "P", "N")),
-        "bench": ("pack", read, ("bench", "P", "--seconds", "1", "--threads", "1")),
+        "doctor": ("pack", read, ("doctor", "P", "--seconds", "1", "--threads", "1")),
         "append": ("pack", write, ("pack", more, "-o", "P", "--append")),
         "gc": ("pack", (*write, *tasks, "ab", ".work/copy-0.part"), ("gc", "P")),
         "gc of tasks": ("tasks", (*work, *tasks), ("gc", "--abandon", "P")),
@@ -96,7 +96,7 @@ def verbs(stock):
 
 
 VERBS = (
-    "info", "verify", "extract", "copy from", "bench", "append", "gc", "gc of tasks", "copy to",
+    "info", "verify", "extract", "copy from", "doctor", "append", "gc", "gc of tasks", "copy to",
     "pack", "pack again", "plan", "task", "finalise",
 )  # fmt: skip
 

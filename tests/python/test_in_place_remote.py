@@ -204,7 +204,7 @@ def test_cache_preload_copy_verify_extract(stage, made, tmp_path):
     stage.bucket.good("copy", pack, tmp_path / "copy.pen", *given)
     with penstock.open(tmp_path / "copy.pen") as p:
         assert contents(p) == expected
-    report = stage.bucket.good("bench", pack, *given, "--seconds", "1", "--json").json()
+    report = stage.bucket.good("doctor", pack, *given, "--seconds", "1", "--json").json()
     assert report["order"] == "shuffle"
 
 

@@ -225,28 +225,24 @@ def depends_on_the_machine(heading, outputs):
             or path in {f"{alone}.{name}" for name in missing}}
 
 
-def test_bench_gc_and_cache(top, tmp_path):
+def test_doctor_gc_and_cache(top, tmp_path):
     """With a remote pack, which has further members."""
-    bench = ("bench", "--seconds", "1", "--batch", "2", "--threads", "1", "--json")
+    doctor = ("doctor", "--seconds", "1", "--batch", "2", "--threads", "1", "--json")
     with net_stage.S3Server() as server:
         server.boto3(retries=3).create_bucket(Bucket="json")
         env = server.environment(HOME=str(tmp_path))
         good("copy", top / "a.pen", "s3://json/a.pen", env=env)
-        benches = [good(*bench, top / "a.pen", "--consumer", "1", "--trace",
-                        tmp_path / "run.json").json(),
-                   good(*bench, "s3://json/a.pen", "--cache", tmp_path / "cache", env=env).json()]
+        found = [good(*doctor, top / "a.pen", "--consumer", "1", "--trace",
+                      tmp_path / "run.json").json(),
+                 good(*doctor, "s3://json/a.pen", "--cache", tmp_path / "cache", env=env).json()]
         gc = [good("gc", top / "a.pen", "--json").json(),
               good("gc", "s3://json/a.pen", "--json", env=env).json()]
-    check_section("penstock bench", benches, depends_on_the_machine("penstock bench", benches))
+    check_section("penstock doctor", found, depends_on_the_machine("penstock doctor", found))
     check_section("penstock gc", gc)
     check_section("penstock cache", [good("cache", tmp_path / "cache", "--json").json(),
                                      good("cache", tmp_path / "cache", "--clear", "--json").json()])
 
 
-def test_doctor(top):
-    found = [good("doctor", top / "a.pen", "--seconds", "1", "--batch", "2", "--consumer", "5",
-                  "--json").json()]
-    check_section("penstock doctor", found, depends_on_the_machine("penstock doctor", found))
 
 
 def test_top_of_loaders():

@@ -65,9 +65,9 @@ def test_packs_are_made_once_and_after_a_kill_again(photos, tmp_path):
 
 
 def fake_bench(asked, real):
-    """In the place of `penstock bench`: two threads are twice as fast as one."""
+    """In the place of `penstock doctor`: two threads are twice as fast as one."""
     def output_json(*words):
-        if words[0] != "bench":
+        if words[0] != "doctor":
             return real(*words)
         given = dict(zip(words[2::2], words[3::2]))
         asked.append((words[1].name, given))

@@ -288,7 +288,7 @@ def test_the_program_shows_and_clears_it(disk, tmp_path):
 
 def test_the_program_measures_with_it(disk, tmp_path):
     pipeline = "decode | random_resized_crop 8 | tensor u8"
-    told = good("bench", disk, "--seconds", "1", "--batch", "16", "--pipeline", pipeline,
+    told = good("doctor", disk, "--seconds", "1", "--batch", "16", "--pipeline", pipeline,
                 "--cache", tmp_path / "cache", "--json").json()
     n_tails = len(entries(tmp_path / "cache", ".tail"))
     assert told["cache"]["misses"] + n_tails == told["cache"]["blocks_stored"]

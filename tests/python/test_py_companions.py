@@ -135,7 +135,7 @@ def test_no_warning_without_reason(pack, pipeline):
     assert warned(pack, pipeline) == []
 
 
-def test_bench_prints_the_warning(pack):
-    result = good("bench", pack.path, "--seconds", "1", "--batch", "4", "--threads", "1",
+def test_doctor_prints_the_warning(pack):
+    result = good("doctor", pack.path, "--seconds", "1", "--batch", "4", "--threads", "1",
                   "--pipeline", "image: decode | center_crop 24; BBoxes: tensor")
     assert re.search("warning: " + BOXES % ("BBoxes", "image"), result.err)

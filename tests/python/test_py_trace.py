@@ -369,15 +369,15 @@ def test_the_variable(path, tmp_path, world, file):
         "name": "rank 2 of 4" if world == "4" else "rank 0 of 1"}
 
 
-def test_bench(path, tmp_path):
-    file = tmp_path / "bench.json"
-    done = program("bench", path, "--seconds", "1", "--batch", "8", "--trace", file, "--json")
+def test_doctor(path, tmp_path):
+    file = tmp_path / "doctor.json"
+    done = program("doctor", path, "--seconds", "1", "--batch", "8", "--trace", file, "--json")
     assert done.code == 0, done.err
     events = load(file)
     assert done.json()["trace"] == {"file": str(file), "events": len(events), "dropped": 0,
                                   "file_bytes": file.stat().st_size}
     assert names(events)["next"] > N // BATCH
-    done = program("bench", path, "--trace", tmp_path / "none" / "x.json")
+    done = program("doctor", path, "--trace", tmp_path / "none" / "x.json")
     assert done.code == 1 and "cannot create it" in done.err
 
 

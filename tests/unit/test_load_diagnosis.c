@@ -414,7 +414,7 @@ TEST(a_report_without_advice_prints_why)
     PenDiagnosis d = diagnose(&unknown, NULL);
     CHECK_STR(d.bottleneck, "unknown");
     pen_diagnosis_text(&d, text, sizeof text);
-    CHECK(has(text, "busy for half of the time") && has(text, "'penstock bench NAME.pen --trace"));
+    CHECK(has(text, "busy for half of the time") && has(text, "'penstock doctor NAME.pen --trace"));
     d = diagnose(&close, NULL);
     CHECK_STR(d.bottleneck, "fetch");
     pen_diagnosis_text(&d, text, sizeof text);

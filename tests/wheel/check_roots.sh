@@ -33,7 +33,7 @@ check_program() { # SUITE
     chroot "$root" sh -ec 'cd /try
         ./penstock pack photos -o photos.pen >/dev/null
         ./penstock verify photos.pen
-        ./penstock bench photos.pen >/dev/null
+        ./penstock doctor photos.pen >/dev/null
         ./penstock --version'
 }
 

@@ -135,7 +135,7 @@ static void put_no_advice(Text *t, const PenDiagnosis *v)
     else if (strcmp(v->bottleneck, "unknown") == 0)
         text = "No part of the loader was busy for half of the time. To see what its threads wait "
                "for, record a trace: set PENSTOCK_TRACE=run.json.gz in the environment of the job, "
-               "or run 'penstock bench NAME.pen --trace run.json.gz'.";
+               "or run 'penstock doctor NAME.pen --trace run.json.gz'.";
     put(t, "\n");
     put_words(t, text, 0);
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an image costs: a cell is one value of one part, and a turn is one `penstock bench`."""
+"""What an image costs: a cell is one value of one part, and a turn is one `penstock doctor`."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Parameters(parameters.Base):
                                     "several images of SOURCE")
     images: int = option(10_000, "images of the pack of threads and batches", short="n")
     side_images: int = option(200, "images of each pack of sides, and of its batches")
-    seconds: int = option(5, "seconds of 'penstock bench', which takes up to 3 times as long",
+    seconds: int = option(5, "seconds of 'penstock doctor', which takes up to 3 times as long",
                           short="s")
     work: str = option("", "folder of the packs, for several runs; empty: the folder of the run",
                        path=True)
@@ -97,7 +97,7 @@ class Bench(Arm):
         load = self.load
         warm(load.pack)
         told = program.output_json(
-            "bench", load.pack, "--threads", str(load.threads), "--batch", str(load.batch),
+            "doctor", load.pack, "--threads", str(load.threads), "--batch", str(load.batch),
             "--seconds", str(self.seconds), "--pipeline", load.pipeline, "--json")
         each = told["cpu_seconds_per_1000_samples"]
         return {

@@ -16,7 +16,7 @@ from ..growth.question import Growth, Parameters
 from ..pages import Block, Table, Text
 
 HELP = """Measures what an image costs as threads, packs, batches and image sides grow. SOURCE is a
-folder of images, or a pack. Each turn is one 'penstock bench' of a pack in the page cache:
+folder of images, or a pack. Each turn is one 'penstock doctor' of a pack in the page cache:
 RandomResizedCrop 224 and flip, u8; crops of thumbnails have 56 pixels.
 
 Packs are made of the images of SOURCE, over and over again. They stay in the folder of the run, or
