@@ -21,50 +21,32 @@ const char *pen_cpu_tier(void);
 /* Returns how many cores this process may use, by its affinity mask and its cgroup. */
 unsigned pen_cpu_cores(void);
 
-/* ---- stages ---------------------------------------------------------------------------------- */
+/* ---- measuring ------------------------------------------------------------------------------- */
 
-/* Measures each stage of loading alone: the rate that a loader could reach if the other stages
- * cost nothing. */
-
-enum {
-    /* fetch, read and check samples by a loader that does not decode them; of a local pack, from
-     * the page cache */
-    PEN_STAGE_READ = 0,
-    PEN_STAGE_VERIFY = 1, /* check their checksums, from memory */
-    PEN_STAGE_DECODE = 2, /* decode the pixel rows that the crops need, from memory */
-    PEN_STAGE_PIXELS = 3, /* resample, flip and store, from decoded pixels in memory */
-    PEN_STAGE_ALL = 4,    /* decode and pixels together, without a loader */
-    /* PEN_STAGE_READ of samples that are not in the page cache; 0 if it cannot be measured */
-    PEN_STAGE_READ_COLD = 5,
-    /* PEN_STAGE_READ_COLD, or PEN_STAGE_READ of a remote pack, with half of the reading threads */
-    PEN_STAGE_READ_HALF = 6,
-    PEN_STAGE_COUNT = 7
-};
-
-typedef struct PenStages {
-    uint32_t threads;                   /* threads that ran each stage */
-    uint64_t samples;                   /* distinct samples, which were processed repeatedly */
-    double per_second[PEN_STAGE_COUNT]; /* samples per second of all threads; 0 = no work */
-    double copy_bytes;   /* bytes per second that all threads together copy in memory */
+/* Rates in samples per second, of a loader that fetches, reads and checks samples, and does not
+ * decode them. 0 = not measured. */
+typedef struct PenMeasured {
+    uint32_t short_side; /* a little more than the shorter side of the result; 0 = not known */
+    double read;         /* of a local pack, from the page cache */
+    double read_cold;    /* samples of a local pack that are not in the page cache */
+    double read_half;    /* read_cold, or `read` if remote, with half of the reading threads */
+    double copy_bytes;   /* bytes per second that all decoding threads together copy in memory */
     double raw_ratio;    /* bytes to read if the images were stored as pixels; 1 = as many as now */
     double area_ratio;   /* pixels if the images had a shorter side of short_side; 1 = as many */
-    uint32_t short_side; /* a little more than the shorter side of the result; 0 = not known */
-} PenStages;
+} PenMeasured;
 
-/* Runs each stage for `seconds` with the threads, order and pipeline of the settings. For stages
- * from memory it uses the first samples of the order, as many as fit into memory_bytes and can be
- * read in `seconds`, at most 1,000. To measure a disk, it drops blocks of a local pack from the
- * page cache: up to 256 MiB, but at least one block. The call blocks; other threads may use the
- * pack meanwhile. */
-PEN_NODISCARD int pen_bench_stages(PenPack *pack, const PenLoaderSettings *settings, double seconds,
-                                   PenStages *ret, PenError *reterr);
+/* Takes about `seconds` for each rate, with the threads, order and pipeline of the settings. To
+ * measure a disk, it drops blocks of a local pack from the page cache: up to 256 MiB, but at least
+ * one block. The call blocks; other threads may use the pack meanwhile. */
+PEN_NODISCARD int pen_measure(PenPack *pack, const PenLoaderSettings *settings, double seconds,
+                              PenMeasured *ret, PenError *reterr);
 
 /* ---- diagnosis ------------------------------------------------------------------------------- */
 
 /* Decides what limits the speed of a loader, and what to change. The decision follows from the
- * counters alone, by the rules of docs/reference/counters.md; `penstock top`, `penstock bench`,
- * `penstock doctor` and Python share it. Rates that were measured for each stage make the predicted
- * gains better. */
+ * counters alone, by the rules of docs/reference/counters.md; `penstock top`,
+ * `penstock doctor` and Python share it. What pen_measure measures makes the predicted gains
+ * better. */
 
 /* Returns what limits the speed, as the counters show it: "consumer", "fetch", "read", "verify",
  * "decode", "resample", "store", "memory", or "unknown" if they do not show it. The counters of a
@@ -75,7 +57,7 @@ const char *pen_loader_bottleneck(const PenLoaderStats *stats);
 typedef struct PenRunFacts {
     uint32_t cores;              /* for all loading processes of this machine */
     const PenLoaderStats *since; /* if not NULL, only what was counted after these counts */
-    const PenStages *stages;     /* measured rates of the stages; may be NULL */
+    const PenMeasured *measured; /* what was measured besides; may be NULL */
     double cpu_seconds;          /* CPU time of the process during the run */
     double transform_seconds;    /* the caller's, on functions that change each batch */
     uint64_t throttles;          /* responses of the store that asked to slow down */
@@ -114,6 +96,7 @@ typedef struct PenDiagnosis {
     uint32_t n_advices;     /* of `advices` */
     const char *bottleneck; /* "decode", as docs/reference/counters.md lists them; static */
     const char *second;     /* if it is not clear: the other candidate; otherwise NULL */
+    const char *note;       /* if there is no advice: a sentence that tells why; static */
     double per_second;      /* samples per second of the run */
     double wait_share;      /* of the time, the caller waited for batches */
     PenDiagnosisStage stages[PEN_DIAGNOSIS_STAGES];
@@ -122,10 +105,6 @@ typedef struct PenDiagnosis {
 
 /* Decides what the bottleneck of a run is. `facts` may be NULL. It measures nothing. */
 void pen_diagnose(const PenLoaderStats *stats, const PenRunFacts *facts, PenDiagnosis *ret);
-
-/* Writes the diagnosis for people, in lines of at most 80 columns, as snprintf does: returns the
- * bytes of the complete text, without its end. */
-size_t pen_diagnosis_text(const PenDiagnosis *diagnosis, char *buf, size_t bytes);
 
 /* ---- running loaders ------------------------------------------------------------------------- */
 

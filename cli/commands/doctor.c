@@ -90,22 +90,18 @@ static void add_run(CliReport *report, CliRun *run)
     cli_report_close(report);
 }
 
-static const char *const stage_names[PEN_STAGE_COUNT] = {
-    [PEN_STAGE_READ] = "read",
-    [PEN_STAGE_VERIFY] = "verify",
-    [PEN_STAGE_DECODE] = "decode",
-    [PEN_STAGE_PIXELS] = "resample",
-    [PEN_STAGE_ALL] = "decode_and_resample",
-    [PEN_STAGE_READ_COLD] = "read_cold",
-    [PEN_STAGE_READ_HALF] = "read_half_threads",
-};
-
-static void add_stages(CliReport *report, const PenStages *stages)
+static void add_rate(CliReport *report, const char *name, double rate)
 {
-    cli_report_object(report, "stages_alone_samples_per_second");
-    for (int i = 0; i < PEN_STAGE_COUNT; i++)
-        if (stages->per_second[i] > 0)
-            cli_report_measured(report, stage_names[i], stages->per_second[i], NULL);
+    if (rate > 0)
+        cli_report_measured(report, name, rate, NULL);
+}
+
+static void add_reading(CliReport *report, const PenMeasured *measured)
+{
+    cli_report_object(report, "reading_alone_samples_per_second");
+    add_rate(report, "read", measured->read);
+    add_rate(report, "read_cold", measured->read_cold);
+    add_rate(report, "read_half_threads", measured->read_half);
     cli_report_close(report);
 }
 
@@ -169,8 +165,8 @@ static void add_accelerators(CliReport *report, const CliRun *run, const Acceler
 /* Nothing else of a report says it. */
 static const char *note(const CliRun *run)
 {
-    int is_from_disk = !run->facts.is_remote && !run->facts.has_cache && run->stages.samples > 0;
-    return is_from_disk && run->stages.per_second[PEN_STAGE_READ_COLD] <= 0
+    int is_from_disk = !run->facts.is_remote && !run->facts.has_cache && run->measured.read > 0;
+    return is_from_disk && run->measured.read_cold <= 0
                ? "The page cache could not be dropped, so the disk was not measured."
                : NULL;
 }
@@ -202,14 +198,15 @@ static void fill(CliReport *report, const CliArgs *args, CliRun *run, const PenD
     cli_report_text(report, "fetch_unit", cli_text_fetch_unit(run->stats.fetch_unit));
     cli_report_size(report, "memory_for_entire_blocks_bytes",
                     (int64_t)run->stats.memory_wanted_bytes);
-    cli_report_measured(report, "memory_copy_mb_per_second", run->stages.copy_bytes / 1e6, "MB/s");
+    cli_report_measured(report, "memory_copy_mb_per_second", run->measured.copy_bytes / 1e6,
+                        "MB/s");
     if (args->values[CLI_OPT_CACHE].given)
         add_cache(report, run->pack);
     if (cli_reads_objects(args))
         add_requests(report, run->pack);
     if (run->has_trace)
         add_trace(report, args->values[CLI_OPT_TRACE].text, &run->traced);
-    add_stages(report, &run->stages);
+    add_reading(report, &run->measured);
 }
 
 /* ---- the command ---- */
@@ -243,7 +240,7 @@ int cli_doctor(const CliArgs *args)
     if (r == PEN_OK)
         r = load(&run, args->values[CLI_OPT_TRACE].text, &accelerators, &error);
     if (r == PEN_OK)
-        r = cli_run_stages(&run, &error);
+        r = cli_run_measure(&run, &error);
     if (r == PEN_OK)
         cli_run_diagnose(&run, &diagnosis);
     if (r == PEN_E_CANCELLED) {

@@ -11,6 +11,7 @@
 #include "output/messages.h"
 
 enum { MAX_WAITS = 1 << 20, SLICE_MS = 200 };
+enum { PARTS = 5 }; /* that are measured after the run; all take as long as it */
 
 static double now(void)
 {
@@ -139,15 +140,14 @@ static int close_loader(CliRun *run, PenError *reterr)
     return run->pipeline ? PEN_OK : cli_fail_memory(reterr);
 }
 
-int cli_run_stages(CliRun *run, PenError *reterr)
+int cli_run_measure(CliRun *run, PenError *reterr)
 {
     int r = close_loader(run, reterr);
     if (r < 0)
         return r;
     cli_progress_init(&run->progress);
-    cli_progress_note(&run->progress, "measuring each stage alone ...");
-    r = pen_bench_stages(run->pack, &run->settings, run->seconds / PEN_STAGE_COUNT, &run->stages,
-                         reterr);
+    cli_progress_note(&run->progress, "measuring how fast samples are read ...");
+    r = pen_measure(run->pack, &run->settings, run->seconds / PARTS, &run->measured, reterr);
     cli_progress_fini(&run->progress);
     return r == PEN_OK && cli_interrupted() ? cli_fail(reterr, PEN_E_CANCELLED, "interrupted") : r;
 }
@@ -156,7 +156,7 @@ void cli_run_diagnose(const CliRun *run, PenDiagnosis *ret)
 {
     PenRunFacts facts = run->facts;
     facts.since = &run->since;
-    facts.stages = &run->stages;
+    facts.measured = &run->measured;
     facts.cpu_seconds = run->cpu;
     pen_diagnose(&run->stats, &facts, ret);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Loads batches as a training loop does, for some seconds, and then measures every stage alone. */
+/* Loads batches as a training loop does, for some seconds, and then measures what the counters do
+ * not tell. */
 #ifndef PEN_CLI_MEASURE_RUN_H
 #define PEN_CLI_MEASURE_RUN_H
 
@@ -13,7 +14,7 @@
 
 typedef struct CliRun {
     PenPack *pack;
-    PenLoader *loader;          /* until the stages are measured */
+    PenLoader *loader;          /* until cli_run_measure */
     PenLoaderSettings settings; /* texts belong to the arguments */
     char *pipeline;             /* with its defaults; of the loader */
     PenRunFacts facts;
@@ -27,7 +28,7 @@ typedef struct CliRun {
     PenLoaderStats since, stats;
     bool has_trace;
     PenTraceStats traced;
-    PenStages stages;
+    PenMeasured measured;
 } CliRun;
 
 /* Opens the pack and the loader by the options --pipeline, --batch, --threads, --memory and
@@ -37,7 +38,7 @@ void cli_run_close(CliRun *run);
 /* Loads, with a trace at `path` if it is not NULL. Counters of an earlier call do not count. */
 int cli_run_load(CliRun *run, const char *path, PenError *reterr);
 /* Closes the loader before: it would load on, and its memory would be in use twice. */
-int cli_run_stages(CliRun *run, PenError *reterr);
+int cli_run_measure(CliRun *run, PenError *reterr);
 void cli_run_diagnose(const CliRun *run, PenDiagnosis *ret);
 
 #endif

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "output/diagnosis_report.h"
 
-#include <string.h>
-
 static void add_stages(CliReport *report, const PenDiagnosis *diagnosis)
 {
     cli_report_rare_list(report, "stages");
@@ -31,23 +29,8 @@ static void add_advice(CliReport *report, const PenDiagnosis *diagnosis)
     cli_report_close(report);
 }
 
-/* What to do where no change has a gain that is worth it; NULL: there is advice. */
-static const char *note(const PenDiagnosis *diagnosis)
-{
-    if (diagnosis->n_advices)
-        return NULL;
-    if (diagnosis->per_second <= 0)
-        return "No batch has been delivered yet.";
-    if (strcmp(diagnosis->bottleneck, "unknown") == 0)
-        return "No part of the loader was busy for half of the time. To see what its threads wait "
-               "for, pass --trace run.json.gz.";
-    return "No single change brings 5 % or more. A faster machine or a simpler pipeline would "
-           "help.";
-}
-
 void cli_diagnosis_report(CliReport *report, const PenDiagnosis *diagnosis, const char *more)
 {
-    const char *own = note(diagnosis);
     cli_report_text(report, "bottleneck", diagnosis->bottleneck);
     cli_report_text(report, "confidence", diagnosis->second ? "close" : "clear");
     if (diagnosis->second)
@@ -56,8 +39,8 @@ void cli_diagnosis_report(CliReport *report, const PenDiagnosis *diagnosis, cons
     add_stages(report, diagnosis);
     add_advice(report, diagnosis);
     cli_report_rare_list(report, "notes");
-    if (own)
-        cli_report_prose(report, NULL, own);
+    if (diagnosis->note)
+        cli_report_prose(report, NULL, diagnosis->note);
     if (more)
         cli_report_prose(report, NULL, more);
     cli_report_close(report);

@@ -51,8 +51,9 @@ int core_set(PyObject *dict, const char *key, PyObject *value);
 PyObject *core_loader_stats(const PenLoaderStats *stats, double transform_seconds);
 /* 16 hexadecimal digits. */
 PyObject *core_hash(uint64_t hash);
-PyObject *core_loader_report(const PenLoaderStats *stats, PenRunFacts *facts,
-                             double transform_seconds);
+/* What limits the speed, as a dict. */
+PyObject *core_loader_diagnosis(const PenLoaderStats *stats, PenRunFacts *facts,
+                                double transform_seconds);
 
 /* py_remote.c: how packs in object stores are asked for; counted, and used by the library's threads
  * too. NULL stands for a path, or for what the environment says. */

@@ -603,8 +603,8 @@ static PyObject *loader_stats(CoreLoader *self, PyObject *args)
     return core_loader_stats(&stats, transform_seconds);
 }
 
-/* Of the current epoch, as text. */
-static PyObject *loader_report(CoreLoader *self, PyObject *args)
+/* Of the current epoch. */
+static PyObject *loader_diagnosis(CoreLoader *self, PyObject *args)
 {
     PenLoaderStats stats;
     PenRunFacts facts;
@@ -617,7 +617,7 @@ static PyObject *loader_report(CoreLoader *self, PyObject *args)
     pen_loader_epoch_stats(loader, &stats);
     pen_run_facts_of(loader, &facts);
     leave(self);
-    return core_loader_report(&stats, &facts, transform_seconds);
+    return core_loader_diagnosis(&stats, &facts, transform_seconds);
 }
 
 /* A Trace, or None to end it. It keeps the GIL, so that nobody closes the trace meanwhile. */
@@ -675,7 +675,7 @@ static PyMethodDef methods[] = {
     {"order_hash", (PyCFunction)loader_order_hash, METH_NOARGS, NULL},
     {"restore", (PyCFunction)loader_restore, METH_VARARGS, NULL},
     {"stats", (PyCFunction)loader_stats, METH_VARARGS, NULL},
-    {"report", (PyCFunction)loader_report, METH_VARARGS, NULL},
+    {"diagnosis", (PyCFunction)loader_diagnosis, METH_VARARGS, NULL},
     {"trace", (PyCFunction)loader_trace, METH_O, NULL},
     {"bad_sample", (PyCFunction)loader_bad_sample, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},

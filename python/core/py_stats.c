@@ -59,13 +59,45 @@ PyObject *core_loader_stats(const PenLoaderStats *stats, double transform_second
     return dict;
 }
 
-PyObject *core_loader_report(const PenLoaderStats *stats, PenRunFacts *facts,
-                             double transform_seconds)
+/* Gives up the reference to item; accepts a NULL item. */
+static int append(PyObject *list, PyObject *item)
 {
-    char text[8192];
-    PenDiagnosis found;
+    int r = item ? PyList_Append(list, item) : -1;
+    Py_XDECREF(item);
+    return r;
+}
+
+/* (name, samples per second, ratio) of each stage. */
+static PyObject *list_stages(const PenDiagnosis *d)
+{
+    PyObject *list = PyList_New(0);
+    for (uint32_t i = 0; list && i < d->n_stages; i++) {
+        const PenDiagnosisStage *s = &d->stages[i];
+        if (append(list, Py_BuildValue("sdd", s->name, s->per_second, s->ratio)) < 0)
+            Py_CLEAR(list);
+    }
+    return list;
+}
+
+/* (change, samples per second, gain, text) of each advice. */
+static PyObject *list_advice(const PenDiagnosis *d)
+{
+    PyObject *list = PyList_New(0);
+    for (uint32_t i = 0; list && i < d->n_advices; i++) {
+        const PenAdvice *a = &d->advices[i];
+        if (append(list, Py_BuildValue("sdds", a->change, a->per_second, a->gain, a->text)) < 0)
+            Py_CLEAR(list);
+    }
+    return list;
+}
+
+PyObject *core_loader_diagnosis(const PenLoaderStats *stats, PenRunFacts *facts,
+                                double transform_seconds)
+{
+    PenDiagnosis d;
     facts->transform_seconds = transform_seconds;
-    pen_diagnose(stats, facts, &found);
-    pen_diagnosis_text(&found, text, sizeof text);
-    return PyUnicode_FromString(text);
+    pen_diagnose(stats, facts, &d);
+    return Py_BuildValue("{szszszsdsdsNsN}", "bottleneck", d.bottleneck, "second", d.second, "note",
+                         d.note, "samples_per_second", d.per_second, "wait_share", d.wait_share,
+                         "stages", list_stages(&d), "advice", list_advice(&d));
 }

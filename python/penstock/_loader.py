@@ -24,6 +24,7 @@ from . import (
     _pipeline,
     _python,
     _remote,
+    _report,
     _spans,
     _stats,
     _subset,
@@ -750,8 +751,8 @@ class Loader:
 
         ranks  the stats() or stats()["epoch"] of all ranks, to find the rank that others wait for
         """
-        text = self._counters.report()
-        return text if ranks is None else text + _stats.report_ranks(ranks)
+        text = _report.text(self._counters.diagnosis())
+        return text if ranks is None else text + _report.of_ranks(ranks)
 
     def metrics(self) -> str:
         """The counters as OpenMetrics text, which Prometheus reads."""

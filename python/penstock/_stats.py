@@ -82,8 +82,8 @@ class Counters:
     def _of_epoch(self) -> float:
         return self._transform_seconds - self._transform_begin
 
-    def report(self) -> str:
-        return self._core.report(self._of_epoch())
+    def diagnosis(self) -> dict[str, Any]:
+        return self._core.diagnosis(self._of_epoch())
 
     def read(self) -> dict[str, Any]:
         total = self._core.stats(False, self._transform_seconds)
@@ -136,21 +136,6 @@ def merge_stats(ranks: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "straggler": slowest if straggles else None,
         "bottleneck": found[slowest].get("bottleneck", "unknown"),
     }
-
-
-def report_ranks(ranks: Sequence[Mapping[str, Any]]) -> str:
-    """What the counters of all ranks show, as text."""
-    merged = merge_stats(ranks)
-    waited = (
-        f"waited {merged['wait_seconds_max']:.1f} s for batches, the fastest rank "
-        f"{merged['wait_seconds_min']:.1f} s"
-    )
-    if merged["straggler"] is None:
-        return f"\nRanks: no rank is a straggler. Rank {merged['slowest_rank']} {waited}.\n"
-    return (
-        f"\nStraggler: rank {merged['straggler']} {waited}.\nThe other ranks wait for it. "
-        f"Its bottleneck is {merged['bottleneck']}.\n"
-    )
 
 
 # ---- OpenMetrics

@@ -149,8 +149,8 @@ def test_extract_and_doctor_read_from_a_bucket(near, pack, tmp_path):
     assert result["samples_per_second"] > 0
     assert result["requests"]["made"] > 0 and result["requests"]["bytes"] > 0
     assert result["requests"]["in_flight_limit"] >= 4
-    assert result["stages_alone_samples_per_second"]["read"] > 0
-    assert "read_cold" not in result["stages_alone_samples_per_second"]
+    assert result["reading_alone_samples_per_second"]["read"] > 0
+    assert "read_cold" not in result["reading_alone_samples_per_second"]
     assert result["order"] == "shuffle"
 
 

@@ -54,7 +54,7 @@ def test_doctor_shows_a_bar_and_removes_it(place):
     text = on_terminal(*doctor(place))
     bars = [line for line in drawn(text) if line.startswith("load  [")]
     assert any("[#" in line and " of 1.0 s" in line and " samples/s" in line for line in bars)
-    assert "measuring each stage alone" in text
+    assert "measuring how fast samples are read" in text
     assert f"{BOLD}wait for a batch{NONE}" in text
     rows = Screen(text).lines()
     assert rows[0].startswith("pack ")
@@ -164,7 +164,7 @@ def test_ctrl_c_leaves_a_fresh_line(place, slow):
 
 def test_ctrl_c_while_stages_are_measured(place):
     with Terminal(*doctor(place, "2"), "--json") as terminal:
-        terminal.wait_for("measuring each")
+        terminal.wait_for("measuring how")
         terminal.keys("\x03")
         text = terminal.finish()
     assert terminal.code == 130, text

@@ -215,7 +215,7 @@ def test_ops():
 
 def depends_on_the_machine(heading, outputs):
     """Members of a diagnosis that are not in these."""
-    alone = "stages_alone_samples_per_second"
+    alone = "reading_alone_samples_per_second"
     advised = any(one["advice"] for one in outputs)
     missing = {name for name in ("read_cold", "read_half_threads")
                if not any(name in one.get(alone, ()) for one in outputs)}

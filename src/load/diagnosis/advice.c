@@ -70,38 +70,31 @@ static void advise_threads(const PenAdviceCase *k, PenDiagnosis *ret)
             threads, cores);
 }
 
-/* Seconds of all threads for one sample, in their stages; how much of it `decode` is. */
+/* Seconds of all decoding threads together for one sample. */
 typedef struct Cost {
     double read, decode, resample, store;
 } Cost;
 
 /* Readers copy from the page cache and compute checksums, on the same cores. What they read over a
  * network, they wait for. */
-static double read_cost(const PenAdviceCase *k, const double *rate)
+static double read_cost(const PenAdviceCase *k, double verify)
 {
     const PenLoaderStats *s = k->stats;
-    if (k->facts->is_remote || rate[PEN_STAGE_READ] <= 0)
-        return 1 / rate[PEN_STAGE_VERIFY];
-    return (double)s->io_threads / PEN_MAX(s->threads, 1u) / rate[PEN_STAGE_READ];
+    const PenMeasured *m = k->facts->measured;
+    if (k->facts->is_remote || !m || m->read <= 0)
+        return verify;
+    return (double)s->io_threads / PEN_MAX(s->threads, 1u) / m->read;
 }
 
 static Cost cost_of(const PenAdviceCase *k)
 {
-    const double *stage = k->busy->stage_seconds;
-    const PenStages *m = k->facts->stages;
-    Cost c = {.decode = stage[PEN_LOAD_STAGE_DECODE],
-              .resample = stage[PEN_LOAD_STAGE_RESAMPLE],
-              .store = stage[PEN_LOAD_STAGE_STORE]};
-    double pixels = c.resample + c.store;
-    if (m && m->per_second[PEN_STAGE_ALL] > 0 && m->per_second[PEN_STAGE_PIXELS] > 0 &&
-        m->per_second[PEN_STAGE_VERIFY] > 0 && pixels > 0) {
-        double measured = 1 / m->per_second[PEN_STAGE_PIXELS];
-        c.read = read_cost(k, m->per_second);
-        c.decode = PEN_MAX(0.0, 1 / m->per_second[PEN_STAGE_ALL] - measured);
-        c.resample *= measured / pixels;
-        c.store *= measured / pixels;
-    }
-    return c;
+    const PenBusy *b = k->busy;
+    const double *stage = b->stage_seconds;
+    double each = 1 / (PEN_MAX(b->samples, 1.0) * PEN_MAX(k->stats->threads, 1u));
+    return (Cost){.read = read_cost(k, stage[PEN_LOAD_STAGE_VERIFY] * each),
+                  .decode = stage[PEN_LOAD_STAGE_DECODE] * each,
+                  .resample = stage[PEN_LOAD_STAGE_RESAMPLE] * each,
+                  .store = stage[PEN_LOAD_STAGE_STORE] * each};
 }
 
 static double total(const Cost *c)
@@ -112,7 +105,7 @@ static double total(const Cost *c)
 /* To copy the bytes of a sample in memory; 0 = not known. */
 static double copy_cost(const PenAdviceCase *k)
 {
-    const PenStages *m = k->facts->stages;
+    const PenMeasured *m = k->facts->measured;
     if (!m || m->copy_bytes <= 0 || k->busy->samples <= 0)
         return 0;
     return k->busy->bytes / k->busy->samples / m->copy_bytes;
@@ -122,12 +115,12 @@ static double copy_cost(const PenAdviceCase *k)
  * to its bytes, which are copied and checked. */
 static double read_more(const PenAdviceCase *k, double read, double ratio)
 {
-    const PenStages *m = k->facts->stages;
-    double copy = copy_cost(k);
-    if (!m || copy <= 0)
+    const PenBusy *b = k->busy;
+    double copy = copy_cost(k), threads = PEN_MAX(k->stats->threads, 1u);
+    if (copy <= 0)
         return read * ratio;
-    double bytes = copy + 1 / m->per_second[PEN_STAGE_VERIFY];
-    return read + (ratio - 1) * PEN_MIN(bytes, read);
+    double verify = b->stage_seconds[PEN_LOAD_STAGE_VERIFY] / (b->samples * threads);
+    return read + (ratio - 1) * PEN_MIN(copy + verify, read);
 }
 
 /* The rate with another cost per sample and `bytes` times as many bytes to read. */
@@ -147,7 +140,7 @@ static double with_cost(const PenAdviceCase *k, const Cost *old, const Cost *new
 
 static void advise_raw(const PenAdviceCase *k, PenDiagnosis *ret)
 {
-    const PenStages *m = k->facts->stages;
+    const PenMeasured *m = k->facts->measured;
     Cost old = cost_of(k), new = old;
     double bytes = m ? m->raw_ratio : 0;
     if (k->facts->is_remote || old.decode < 0.05 * total(&old) || (m && bytes <= 1))
@@ -171,7 +164,7 @@ static void advise_raw(const PenAdviceCase *k, PenDiagnosis *ret)
 
 static void advise_smaller(const PenAdviceCase *k, PenDiagnosis *ret)
 {
-    const PenStages *m = k->facts->stages;
+    const PenMeasured *m = k->facts->measured;
     if (!m || !m->short_side || m->area_ratio <= 0 || m->area_ratio >= 1)
         return;
     double area = m->area_ratio;
@@ -195,7 +188,7 @@ static void advise_smaller(const PenAdviceCase *k, PenDiagnosis *ret)
 
 static double more_requests(const PenAdviceCase *k)
 {
-    double scaling = pen__ceilings_scaling(k->facts->stages);
+    double scaling = pen__ceilings_scaling(k->facts->measured);
     if (scaling < PEN_SCALES)
         return 0;
     return limited(k, k->busy->per_second * PEN_MIN(scaling, 2.0), KEEP_CPU | KEEP_CONSUMER);

@@ -28,48 +28,23 @@ static PenCeilings from_counters(const PenBusy *b)
     return c;
 }
 
-/* Resampling and storing are measured together; the counters tell how the time divides. */
-static void divide_pixels(PenCeilings *c, const PenBusy *b, double rate)
-{
-    double resample = b->stage_seconds[PEN_LOAD_STAGE_RESAMPLE];
-    double store = b->stage_seconds[PEN_LOAD_STAGE_STORE];
-    if (rate > 0 && resample + store > 0) {
-        c->stage[PEN_LOAD_STAGE_RESAMPLE] = divide(rate * (resample + store), resample);
-        c->stage[PEN_LOAD_STAGE_STORE] = divide(rate * (resample + store), store);
-    }
-}
-
-static void take_measured(PenCeilings *c, const PenBusy *b, const double *rate)
-{
-    double verify = rate[PEN_STAGE_VERIFY], all = rate[PEN_STAGE_ALL];
-    int supply = b->fetch.all > 0 ? PEN_LOAD_STAGE_FETCH : PEN_LOAD_STAGE_READ;
-    if (rate[PEN_STAGE_READ] > 0)
-        c->stage[supply] = c->supply = rate[PEN_STAGE_READ];
-    if (verify > 0)
-        c->stage[PEN_LOAD_STAGE_VERIFY] = verify;
-    if (rate[PEN_STAGE_DECODE] > 0)
-        c->stage[PEN_LOAD_STAGE_DECODE] = rate[PEN_STAGE_DECODE];
-    divide_pixels(c, b, rate[PEN_STAGE_PIXELS]);
-    if (verify > 0 && all > 0)
-        c->cpu = 1 / (1 / verify + 1 / all);
-    c->read_cold = rate[PEN_STAGE_READ_COLD];
-}
-
-PenCeilings pen__ceilings_of(const PenBusy *b, const PenStages *stages)
+PenCeilings pen__ceilings_of(const PenBusy *b, const PenMeasured *measured)
 {
     PenCeilings c = from_counters(b);
-    if (stages)
-        take_measured(&c, b, stages->per_second);
+    int supply = b->fetch.all > 0 ? PEN_LOAD_STAGE_FETCH : PEN_LOAD_STAGE_READ;
+    if (measured && measured->read > 0)
+        c.stage[supply] = c.supply = measured->read;
+    if (measured)
+        c.read_cold = measured->read_cold;
     return c;
 }
 
-double pen__ceilings_scaling(const PenStages *stages)
+double pen__ceilings_scaling(const PenMeasured *measured)
 {
-    const double *rate = stages ? stages->per_second : NULL;
-    if (!rate)
+    if (!measured)
         return 0;
-    return divide(rate[PEN_STAGE_READ_COLD] > 0 ? rate[PEN_STAGE_READ_COLD] : rate[PEN_STAGE_READ],
-                  rate[PEN_STAGE_READ_HALF]);
+    return divide(measured->read_cold > 0 ? measured->read_cold : measured->read,
+                  measured->read_half);
 }
 
 /* ---- the list ---- */

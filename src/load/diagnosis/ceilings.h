@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How fast each stage could be if it was the only one: as measured, or as the counters show it. */
+/* How fast each stage could be if it was the only one: as the counters show it; reading as it was
+ * measured. */
 #ifndef PEN_LOAD_DIAGNOSIS_CEILINGS_H
 #define PEN_LOAD_DIAGNOSIS_CEILINGS_H
 
@@ -15,10 +16,10 @@ typedef struct PenCeilings {
     double consumer; /* the caller, if it never waited */
 } PenCeilings;
 
-/* `stages` may be NULL. */
-PenCeilings pen__ceilings_of(const PenBusy *b, const PenStages *stages);
+/* `measured` may be NULL. */
+PenCeilings pen__ceilings_of(const PenBusy *b, const PenMeasured *measured);
 /* Do more reading threads read more? Half of them were measured, too; 0 = that is not known. */
-double pen__ceilings_scaling(const PenStages *stages);
+double pen__ceilings_scaling(const PenMeasured *measured);
 /* Twice as many threads that bring less than this do not help. */
 #define PEN_SCALES 1.3
 /* Lists them, with their ratio to that of the bottleneck. */
