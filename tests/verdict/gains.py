@@ -33,7 +33,7 @@ def cache(case, folder):
 @contextlib.contextmanager
 def raw_pack(case, folder):
     name = f"{case.pack}-raw"
-    packs.make(case.pack, folder / "packs" / f"{name}.pen", mode="raw")
+    packs.make(case.pack, folder / "packs" / f"{name}.pen", mode="raw", index=True)
     yield dataclasses.replace(case, pack=name)
 
 
