@@ -58,8 +58,8 @@ def inputs(folder, photos):
 def own_ms(pack, operation):
     pipeline = " | ".join(filter(None, ("decode", f"center_crop {SIDE}", operation, "tensor u8")))
     done = subprocess.run(
-        [PENSTOCK, "doctor", pack, "--threads", "1", "--batch", "16", "--seconds", "1", "--pipeline",
-         pipeline, "--json"], check=True, stdout=subprocess.PIPE)
+        [PENSTOCK, "doctor", pack, "--threads", "1", "--batch", "16", "--seconds", "1",
+         "--pipeline", pipeline, "--json"], check=True, stdout=subprocess.PIPE)
     return json.loads(done.stdout)["cpu_seconds_per_1000_samples"]
 
 

@@ -44,8 +44,8 @@ def captioned(run, count):
 
 
 def rate(pack, pipeline, options):
-    command = [places.BUILD / "penstock", "doctor", pack, "--threads", 2, "--batch", 64, "--seconds",
-               options.seconds, "--pipeline", pipeline, "--json"]
+    command = [places.BUILD / "penstock", "doctor", pack, "--threads", 2, "--batch", 64,
+               "--seconds", options.seconds, "--pipeline", pipeline, "--json"]
     done = subprocess.run(list(map(str, command)), check=True, stdout=subprocess.PIPE)
     return json.loads(done.stdout)["samples_per_second"]
 

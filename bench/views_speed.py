@@ -44,8 +44,8 @@ CASES = {
 
 def cost(pack, pipeline, options):
     """Of one sample: milliseconds, and milliseconds of CPU time."""
-    command = [places.BUILD / "penstock", "doctor", pack, "--threads", 2, "--batch", 16, "--seconds",
-               options.seconds, "--pipeline", pipeline, "--json"]
+    command = [places.BUILD / "penstock", "doctor", pack, "--threads", 2, "--batch", 16,
+               "--seconds", options.seconds, "--pipeline", pipeline, "--json"]
     done = subprocess.run(list(map(str, command)), check=True, stdout=subprocess.PIPE)
     found = json.loads(done.stdout)
     return 1000 / found["samples_per_second"], found["cpu_seconds_per_1000_samples"]

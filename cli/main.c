@@ -11,8 +11,7 @@
 /* Commands that are written in Python, and not part of this program. */
 static int is_of_python(const char *word)
 {
-    return strcmp(word, "timeline") == 0 || strcmp(word, "trace") == 0 ||
-           strcmp(word, "convert") == 0 || strcmp(word, "ray") == 0;
+    return strcmp(word, "trace") == 0 || strcmp(word, "convert") == 0 || strcmp(word, "ray") == 0;
 }
 
 static int unknown_command(const char *word)

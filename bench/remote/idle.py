@@ -11,10 +11,10 @@ from penstock.lab.loaders import environments
 from penstock.lab.loaders.workers import ask_once
 
 sys.path.insert(0, str(places.BUILD / "python"))
-from penstock import _timeline, _timeline_picture, _timeline_svg, _trace_file
+from penstock import _trace_file, _trace_summary
+from penstock.lab import timeline
 
 TURN_SECONDS = 600
-WIDTH = 700  # of the picture: as wide as a page of the docs
 
 
 def events_of(trace, worker_traces):
@@ -42,21 +42,21 @@ def cut(events):
 
 
 def figures_of(events):
-    (process,) = _timeline.analyse(events).processes
+    (process,) = _trace_summary.analyse(events)
     figures, waits = process.figures, process.spans["next_data"]
     first = min((e for e in events if e["name"] == "next_data"), key=lambda e: e["ts"])
     return {"seconds": figures["elapsed time"], "idle": figures["accelerator idle"],
             "first": first["dur"] / 1e6, "longest": waits["max"]}
 
 
-def picture(parts):
-    """SVG of [(title, events)], one above the other on one time axis."""
+def picture(title, parts):
+    """SVG of [(name, events)], one above the other on one time axis."""
     events = []
-    for pid, (title, part) in enumerate(parts, 1):
+    for pid, (name, part) in enumerate(parts, 1):
         events += [{**event, "pid": pid} for event in part if event["name"] != "process_name"]
         events.append({"ph": "M", "pid": pid, "tid": 0, "name": "process_name",
-                       "args": {"name": title}})
-    return _timeline_svg.svg(_timeline_picture.draw(_timeline.analyse(events), WIDTH))
+                       "args": {"name": name}})
+    return timeline.plot(events, title).svg()
 
 
 class Idle:
@@ -133,4 +133,4 @@ def picture_of(turns, known):
         figure, events = sorted(found, key=lambda pair: pair[0]["idle"])[len(found) // 2]
         title = f"{known[name]['title']}: accelerator idle {figure['idle']:.1%} of the time"
         parts.append((title, events))
-    return picture(parts)
+    return picture("What each thread does", parts)

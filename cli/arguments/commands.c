@@ -319,13 +319,17 @@ const CliCommand cli_commands[CLI_N_COMMANDS] = {
             "disk again.\n"
             "Memory is printed twice. The reserved memory is the budget of the loader. The "
             "resident memory is what the process occupied; it can be smaller, because not every "
-            "reserved page is used.",
+            "reserved page is used.\n"
+            "TRACE is a file that --trace or penstock.trace wrote (.json or .json.gz). Then "
+            "nothing is loaded: its waits, stages, spans and slowest samples are printed. This "
+            "needs the Python package, and takes no options.",
         .examples = "penstock doctor photos.pen\n"
                     "penstock doctor photos.pen --threads 2 --seconds 5\n"
                     "penstock doctor photos.pen -p 'decode | resize 256 | center_crop 224'\n"
                     "penstock doctor s3://bucket/photos.pen --consumer 120 --batch 256\n"
                     "penstock doctor photos.pen --json | jq '.bottleneck, .advice[0]'\n"
-                    "penstock doctor photos.pen --trace run.json.gz",
+                    "penstock doctor photos.pen --trace run.json.gz\n"
+                    "penstock doctor run.json.gz",
         .next =
             "docs/how-to/find-the-bottleneck.md explains the output. 'penstock top' shows the "
             "bottleneck of running jobs.",

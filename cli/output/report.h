@@ -27,7 +27,7 @@ typedef struct CliEntry {
     CliKind kind;
     const char *name; /* the caller's, NULL in a list */
     const char *unit; /* the caller's, NULL = none; only in the text form */
-    int prose; /* text: sentences of ours, which the text form breaks into lines */
+    int prose;        /* text: sentences of ours, which the text form breaks into lines */
     int quiet; /* number, list: not in the text form if it is 0 or empty; object: its name is not
                   in TSV */
     uint64_t number;

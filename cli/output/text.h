@@ -22,8 +22,8 @@ void cli_text_tsv(FILE *to, const void *s, size_t bytes);
 void cli_text_json(FILE *to, const void *s, size_t bytes);
 
 enum { CLI_TEXT_COLUMNS = 80 };
-/* Writes the words of our own `text` from column `column` on, never beyond CLI_TEXT_COLUMNS; further
- * lines are indented by `indent`. Returns the column it ends in. */
+/* Writes the words of our own `text` from column `column` on, never beyond CLI_TEXT_COLUMNS.
+ * Further lines are indented by `indent`. Returns the column it ends in. */
 size_t cli_text_words(FILE *to, const char *text, size_t column, size_t indent);
 
 enum { CLI_NUMBER_TEXT = 32 };

@@ -12,8 +12,7 @@ from ._error import Error
 
 # Commands that need no part of the C program, and their modules.
 _OF_PYTHON = {
-    "trace": "_trace_commands",
-    "timeline": "_trace_commands",
+    "trace": "_trace_merge",
     "convert": "_convert._command",
     "ray": "ray._command",
 }
@@ -29,8 +28,7 @@ def _of_python(words: list[str]) -> int | None:
 
         module = "_export._command" if _command.is_chosen(words) else None
     if words[:1] == ["doctor"] and len(words) == 2 and words[1].endswith((".json", ".json.gz")):
-        words = ["timeline", words[1]]
-        module = "_trace_commands"
+        module = "_trace_summary"
     if words[:1] == ["index"]:
         from .lerobot import _command as _lerobot
 

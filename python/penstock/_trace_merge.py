@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Join the traces of several ranks, and of torch.profiler, on one time axis."""
+"""Join the traces of several ranks, and of torch.profiler, on one time axis: the command `penstock
+trace merge`."""
 
 from __future__ import annotations
 
+import argparse
 import gzip
 import json
 import os
+import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ._error import InvalidError
+from ._error import Error, InvalidError
 from ._trace_file import Event, TraceFile, read
 
 
@@ -118,3 +121,25 @@ def merge(paths: Sequence[str], out: str) -> int:
     events = merged([read(path) for path in paths])
     write(events, out)
     return len(events)
+
+
+def run(words: Sequence[str]) -> int:
+    """The exit code."""
+    if words[1:2] != ["merge"]:
+        print("penstock: trace: expected 'penstock trace merge'", file=sys.stderr)
+        return 2
+    parser = argparse.ArgumentParser(
+        prog="penstock trace merge",
+        description="Join the traces of several ranks, and of torch.profiler, on one time axis. "
+        "With one trace, repair that of a process that was killed.",
+    )
+    parser.add_argument("traces", nargs="+", metavar="TRACE", help=".json or .json.gz")
+    parser.add_argument("-o", "--out", required=True, metavar="FILE", help="trace to write")
+    args = parser.parse_args(words[2:])
+    try:
+        n = merge(args.traces, args.out)
+    except (Error, OSError) as error:
+        print(f"penstock: {error}", file=sys.stderr)
+        return 1
+    print(f"{args.out}: {n:,} events of {len(args.traces)} traces")
+    return 0

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Opens timelines in chromium: no two texts overlap, none is cut off, and PNG and SVG are alike.
+"""Opens pictures of traces in chromium: no two texts overlap, none is cut off, and PNG and SVG are
+alike.
 
     check_pictures.py FOLDER
 
-FOLDER has NAME.html, NAME.svg and NAME.png of some traces; NAME.screen.png becomes what a browser
-shows of NAME.html.
+FOLDER has NAME.svg and NAME.png of some traces; NAME.html becomes a page with NAME.svg, and
+NAME.screen.png what a browser shows of it.
 """
 
 import pathlib
@@ -49,13 +50,15 @@ def overlapping(texts):
                 yield a["text"], b["text"]
 
 
-def check(browser, page_file):
+def check(browser, picture):
     """What is wrong with the pictures of a trace."""
-    name = page_file.stem
+    name = picture.stem
+    page_file = picture.with_suffix(".html")
+    page_file.write_text(picture.read_text(encoding="utf-8"), encoding="utf-8")
     page = browser.new_page(viewport={"width": 1280, "height": 900})
     page.goto(page_file.resolve().as_uri())
     texts = page.evaluate(TEXTS)
-    page.screenshot(path=page_file.with_suffix(".screen.png"), full_page=True)
+    page.screenshot(path=picture.with_suffix(".screen.png"), full_page=True)
     yield from (f"{name}: texts overlap: {pair}" for pair in overlapping(texts))
     yield from (f"{name}: cut off: {t['text']!r}" for t in texts if not t["inside"])
     if len(texts) < 10:
@@ -68,15 +71,15 @@ def check(browser, page_file):
 
 
 def main():
-    pages = sorted(pathlib.Path(sys.argv[1]).glob("*.html"))
+    pictures = sorted(pathlib.Path(sys.argv[1]).glob("*.svg"))
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=shutil.which("chromium"),
             args=["--no-sandbox", "--allow-file-access-from-files"])
-        wrong = [line for page in pages for line in check(browser, page)]
+        wrong = [line for picture in pictures for line in check(browser, picture)]
         browser.close()
-    print("\n".join(wrong) or f"the pictures of {len(pages)} traces are legible")
-    return 1 if wrong or not pages else 0
+    print("\n".join(wrong) or f"the pictures of {len(pictures)} traces are legible")
+    return 1 if wrong or not pictures else 0
 
 
 if __name__ == "__main__":

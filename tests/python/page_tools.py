@@ -7,7 +7,8 @@ import shlex
 from example_tools import ROOT, python
 
 BLOCK = re.compile(r"^```(sh|python)\n(.*?)^```$", re.M | re.S)
-PROGRAMS = {"python": (), "penstock": ("-m", "penstock")}
+PROGRAMS = {"python": (), "penstock": ("-m", "penstock"),
+            "penstock-lab": ("-m", "penstock.lab")}
 
 
 def run_page(text, folder):

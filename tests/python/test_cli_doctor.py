@@ -24,8 +24,9 @@ READING = "reading_alone_samples_per_second"
 def pack(tmp_path_factory):
     folder = tmp_path_factory.mktemp("doctor")
     for i in range(40):
-        (folder / "in" / f"c{i % 3}").mkdir(parents=True, exist_ok=True)
-        Image.new("RGB", (180 + i, 164), (i, 2 * i, 3 * i)).save(folder / "in" / f"c{i % 3}/{i}.jpg")
+        path = folder / "in" / f"c{i % 3}" / f"{i}.jpg"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.new("RGB", (180 + i, 164), (i, 2 * i, 3 * i)).save(path)
     good("pack", folder / "in", "-o", folder / "set.pen")
     return folder / "set.pen"
 
@@ -81,8 +82,7 @@ def test_the_text_has_what_the_json_has(pack):
     at = {line: i for i, line in enumerate(lines)}
     assert at["stages"] < at["advice"] < at["accelerators"] < at["wait for a batch"]
     assert any(line.split()[:1] == ["decode"] for line in lines)
-    pipeline = next(line for line in lines if line.startswith("pipeline "))
-    assert all(len(line) <= 80 for line in lines if line != pipeline and not line.startswith("pack"))
+    assert all(len(line) <= 80 for line in lines if not line.startswith(("pipeline ", "pack ")))
     sentence = lines[at["advice"] + 3]
     assert sentence.startswith("    Nothing to change in loading: it could deliver about ")
 

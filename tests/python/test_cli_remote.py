@@ -145,7 +145,8 @@ def test_extract_and_doctor_read_from_a_bucket(near, pack, tmp_path):
     near.good("extract", near.at("p.pen"), "-o", tmp_path / "far", "-s", "0-5")
     good("extract", pack, "-o", tmp_path / "near", "-s", "0-5")
     assert tree(tmp_path / "far") == tree(tmp_path / "near") != {}
-    result = near.good("doctor", near.at("p.pen"), "--seconds", "1", "--batch", "8", "--json").json()
+    short = ("--seconds", "1", "--batch", "8")
+    result = near.good("doctor", near.at("p.pen"), *short, "--json").json()
     assert result["samples_per_second"] > 0
     assert result["requests"]["made"] > 0 and result["requests"]["bytes"] > 0
     assert result["requests"]["in_flight_limit"] >= 4

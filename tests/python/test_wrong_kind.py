@@ -49,8 +49,6 @@ TRACE = {"p.pen": f"trace 'p.pen': {NO_TRACE}", "folder": f"trace 'folder': {NO_
          "nothing": f"trace 'nothing': cannot open: {NONE}"}
 FORMAT = "unknown format; expected one of mds, litdata,"
 OF_PYTHON = {
-    "timeline SRC": TRACE,
-    "timeline SRC -o n.html": TRACE,
     "trace merge SRC -o n.json": TRACE,
     "convert SRC -o n.pen": {"p.pen": FORMAT, "folder": FORMAT, "x.jpg": FORMAT, "x.txt": FORMAT,
                              "nothing": "nothing: no such file or directory"},

@@ -36,6 +36,7 @@ VERBS = {
     "sizes": "show what a dataset takes in other qualities and sizes, and what is lost",
     "load": "compare loaders: rate, waits, CPU time, memory and the bottleneck",
     "bottlenecks": "check that the bottleneck is named rightly where it is known",
+    "timeline": "draw a trace: what each thread did over time",
     "clips": "compare loaders of video clips: size, rate, waits for data",
     "videos": "compare loaders of clips from kept videos: rate, CPU time, bytes",
     "loaders": "list loaders and scenarios",
