@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Decoding in a confined process (docs/explanation/adr/0063-decoders-in-processes.md), behind the
+/* Decoding in a confined process (docs/explanation/adr/0025-video-decoder-plug-in.md), behind the
  * functions of a plug-in. Whatever the process does is an error of the video that it decodes.
  *
  * A process dies with the thread that started it, so it is used by this thread only. */

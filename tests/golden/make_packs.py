@@ -10,7 +10,8 @@ tests/python/test_golden.py reads them, and damages them for packs that readers 
 
 Those of version 1 are there: every later penstock has to read them as they are. What is there is
 left alone; only packs with new names are made, for features that come later. Packs of tiles cannot
-be made any more: the program that wrote them is from before ADR 37, and what is described here is
+be made any more: the program that wrote them is from before
+docs/explanation/adr/0003-jpegs-with-an-entry-index.md, and what is described here is
 what they hold.
 """
 

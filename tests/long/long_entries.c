@@ -2,8 +2,9 @@
 /* Hostile entry indexes: 100,000 of them with PENSTOCK_SCALE=full. Each is refused, or it is used
  * for the entire image, for a box of the complete file, and for a box of which only the part is
  * there that the index asks for. The entire image has the pixels of libjpeg, whatever the index
- * says. A box is delivered or left to libjpeg; its pixels may be wrong, as ADR 30 says. Everything
- * lies in memory of just its size: the address sanitizer sees every byte too many. */
+ * says. A box is delivered or left to libjpeg; its pixels may be wrong, as
+ * docs/explanation/adr/0003-jpegs-with-an-entry-index.md says. Everything lies in memory of just
+ * its size: the address sanitizer sees every byte too many. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,8 @@
 #include "io/shared.h"
 #include "preload_help.h"
 
-/* The memory of a pack, as docs/explanation/adr/0014 and pack/preload/preload.h say that it lies.
+/* The memory of a pack, as docs/explanation/adr/0013-a-pack-in-shared-memory.md and
+ * pack/preload/preload.h say that it lies.
  */
 static uint64_t shared_head(const PenPack *pack, uint8_t head[PEN_SHARED_HEAD_BYTES])
 {

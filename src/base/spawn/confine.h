@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a program that reads hostile files is kept from, beyond its limits of time and memory
- * (docs/explanation/adr/0019-confining-ffmpeg.md):
+ * (docs/explanation/adr/0023-frames-by-a-confined-ffmpeg.md):
  *
  *   always          It executes no other program, starts no process, opens no file for writing,
  *                   changes no file or name, makes no socket, signals nobody, changes no limit and

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Objects of a remote place as inputs. An object is known by its size and its ETag, of which the
- * stamp holds a hash. See docs/explanation/adr/0036. */
+ * stamp holds a hash. See docs/explanation/adr/0007-inputs-and-resumed-runs.md. */
 #ifndef PEN_INGEST_SOURCE_OBJECT_H
 #define PEN_INGEST_SOURCE_OBJECT_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How it is noticed that an input is no longer the file that was scanned. The size is recorded
- * beside the stamp. See docs/explanation/adr/0017. */
+ * beside the stamp. See docs/explanation/adr/0007-inputs-and-resumed-runs.md. */
 #ifndef PEN_INGEST_SOURCE_STAMP_H
 #define PEN_INGEST_SOURCE_STAMP_H
 

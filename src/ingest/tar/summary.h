@@ -2,7 +2,7 @@
 /* What 'penstock index' needs of a remote tar, in a file of .work: each member by name and place,
  * with the bytes of small members, and of images only what the pack keeps of them. It is made while
  * the tar is read, once. Planning and writing then need only this file. See
- * docs/explanation/adr/0036.
+ * docs/explanation/adr/0007-inputs-and-resumed-runs.md.
  *
  * Layout:
  *   +0     head      256: magic 8, settings 32, tar's bytes u64, etag 132, zeros, crc u32

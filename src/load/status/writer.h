@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Shows the status of a loader to other processes of the user: 'penstock top' reads it. The text
- * lies in a memory file (docs/explanation/adr/0014 describes how it is found). It is written, never
- * mapped, so that nothing that others do to it can end this process. A failure is silent, and ends
- * it.
+ * lies in a memory file (docs/explanation/adr/0013-a-pack-in-shared-memory.md describes how it is
+ * found). It is written, never mapped, so that nothing that others do to it can end this process. A
+ * failure is silent, and ends it.
  *
  * Lock rule: belongs to the thread of the caller; pen__status_show takes the lock of the engine. */
 #ifndef PEN_LOAD_STATUS_WRITER_H

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A whole pack in memory that processes share. See docs/explanation/adr/0014. */
+/* A whole pack in memory that processes share. See
+ * docs/explanation/adr/0013-a-pack-in-shared-memory.md. */
 #include "pack/preload/preload.h"
 
 #include <inttypes.h>

@@ -6,7 +6,8 @@
 #include "codec/jpeg/entries.h"
 #include "codec/jpeg/header.h"
 
-/* MCUs of an interval, by what the file is: ADR 30 has the figures. */
+/* MCUs of an interval, by what the file is: docs/explanation/adr/0003-jpegs-with-an-entry-index.md
+ * has the figures. */
 uint32_t pen__entry_unit(const PenJpegInfo *info);
 
 /* Working memory for one thread at a time, kept from file to file. */
