@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pages that are made from the headers, the examples and the decision records."""
+"""Pages that are made from the headers, the examples and the license."""
 
 import re
 
@@ -90,14 +90,7 @@ def header_pages(root):
     return pages
 
 
-# ---- decisions and the license
-
-
-def decision_page(root):
-    paths = sorted((root / "docs" / "explanation" / "adr").glob("*.md"))
-    names = "\n".join(path.stem for path in paths)
-    return ("# Decisions\n\nEach record describes one decision: the question, what we chose, and "
-            f"what it costs.\n\n```{{toctree}}\n:maxdepth: 1\n\n{names}\n```\n")
+# ---- the license
 
 
 def license_page(root):

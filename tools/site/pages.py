@@ -16,8 +16,10 @@ import links
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 OWN = ROOT / "docs" / "site"
+DECISIONS = "docs/explanation/adr/README.md"
 RENAMED = {"README.md": "index.md", "docs/README.md": "contents.md", "NEWS.md": "news.md",
-           "CONTRIBUTING.md": "contributing.md", "SECURITY.md": "security.md"}
+           "CONTRIBUTING.md": "contributing.md", "SECURITY.md": "security.md",
+           DECISIONS: "explanation/adr/index.md"}
 PYTHON_API = "reference/python-api.md"
 PROJECT = ("news", "contributing", "security", "license")
 # Section of docs/README.md, page, and the row for it: title and what it has. Without the latter the
@@ -53,7 +55,7 @@ def targets():
     pages = {file: page_of(file) for file in documents()}
     pages["LICENSE"] = "license.md"
     pages.update((file, page_of(file)) for file in photos())
-    pages["docs/explanation/adr"] = "explanation/adr/index.md"
+    pages["docs/explanation/adr"] = page_of(DECISIONS)
     pages.update(generated.example_targets(ROOT))
     pages.update(generated.header_targets(ROOT))
     return pages
@@ -71,7 +73,8 @@ def sections(contents):
 
 def toctree(caption, pages):
     lines = "\n".join(pages)
-    return f"```{{toctree}}\n:caption: {caption}\n:hidden:\n:maxdepth: 1\n\n{lines}\n```\n"
+    title = f":caption: {caption}\n" if caption else ""
+    return f"```{{toctree}}\n{title}:hidden:\n:maxdepth: 1\n\n{lines}\n```\n"
 
 
 def with_rows(contents):
@@ -109,6 +112,9 @@ def make_page(file, pages):
     text = re.sub(r"^```csv$", "```text", text, flags=re.M)  # which Sphinx does not know
     if file == "docs/README.md":
         text = with_rows(text)
+    if file == DECISIONS:
+        listed = [page for _, pages_of_section in sections(text) for page in pages_of_section]
+        text += "\n" + toctree("", listed)
     if file == "README.md":
         trees = [toctree(*section) for section in sections(make_page("docs/README.md", pages))]
         text += "\n" + "\n".join([toctree("Start", ["contents"]), *trees,
@@ -122,7 +128,6 @@ def write(out, program):
     pages = targets()
     texts = {page_of(file): make_page(file, pages) for file in documents()}
     texts["license.md"] = generated.license_page(ROOT)
-    texts["explanation/adr/index.md"] = generated.decision_page(ROOT)
     texts["examples.md"] = generated.example_page(ROOT)
     texts["reference/cli.md"] = commands.page(program)
     texts[PYTHON_API] = links.rewrite(
