@@ -5,11 +5,11 @@
     build/venv/bin/python bench/augment_speed.py [--rounds N] [--photos DIR] [--only NAME,...]
 
 penstock: the CPU time of a sample with the operation, less that of the same loader without it, with
-one thread and a pack of raw pixels (`penstock bench`). The others call their operation on images in
-memory, with one thread: Pillow and torchvision on PIL images (first table), OpenCV, albumentations
-and DALI on arrays (second table). DALI runs a pipeline of batches, less the same one without the
-operation. Medians of rounds in which all take turns. Notes below the tables state what differs. The
-environments of the others are made in build/peers (`penstock-lab setup augment dali`).
+one thread and a pack of raw pixels (`penstock doctor`). The others call their operation on images
+in memory, with one thread: Pillow and torchvision on PIL images (first table), OpenCV,
+albumentations and DALI on arrays (second table). DALI runs a pipeline of batches, less the same one
+without the operation. Medians of rounds in which all take turns. Notes below the tables state what
+differs. The environments of the others are made in build/peers (`penstock-lab setup augment dali`).
 Writes build/bench/augment.jsonl and augment.md.
 """
 

@@ -7,7 +7,7 @@
     builds.py --old PROGRAM --trace ENDING [--instructions]
 
 Packs the photographs three times: as they are (train), raw at most 256 pixels long (raw256), and
-encoded anew (encoded). In each round both programs run `penstock bench` on every pack
+encoded anew (encoded). In each round both programs run `penstock doctor` on every pack
 with two threads; which one begins alternates. Prints the median of the ratios new : old with their
 quartiles, for samples/s and for CPU time per sample, and ends with 1 when a median of samples/s is
 below --floor (default 0.98).

@@ -5,7 +5,7 @@
     build/venv/bin/python bench/large_images.py [--quick] [--photos DIR] [--old PROGRAM]
 
 The images are photographs side by side, 4:3, 1,000 to 4,000 pixels wide. Every rate is the median
-of rounds of `penstock bench`, RandomResizedCrop 224 + flip, u8; the cases take turns. --old adds
+of rounds of `penstock doctor`, RandomResizedCrop 224 + flip, u8; the cases take turns. --old adds
 the rate of another build of the program, decoded at full size. The mean difference is that of all
 pixels of one epoch with the same random crops, in steps of 1/255. The packs stay in
 build/bench/packs. Writes build/bench/large.jsonl and large.md.

@@ -4,7 +4,7 @@
 
     build/venv/bin/python bench/text_speed.py [--quick] [--photos DIR]
 
-Each photograph gets a caption of 20 to 200 bytes. The rates are those of `penstock bench` with two
+Each photograph gets a caption of 20 to 200 bytes. The rates are those of `penstock doctor` with two
 threads; in each round all cases take turns, and a ratio is the median of those of the rounds. The
 pack stays in build/bench/packs. Writes build/bench/text.jsonl and text.md.
 """

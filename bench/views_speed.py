@@ -5,7 +5,7 @@
     build/venv/bin/python bench/views_speed.py [--quick] [--photos DIR]
 
 SimCLR has two views of 224 pixels, DINO has two of 224 pixels and eight of 96, all of them with
-colors. The cost of a sample is 1 / rate of `penstock bench` with two threads, and its CPU time,
+colors. The cost of a sample is 1 / rate of `penstock doctor` with two threads, and its CPU time,
 which a busy machine disturbs less; the median of rounds in which all cases take turns. "One by one"
 is the sum over loaders that have one view each. The photographs are those of --photos, and some
 side by side, 2,000 pixels wide.
