@@ -135,14 +135,13 @@ def test_a_pack_with_a_cache_is_read_by_blocks(pack, tmp_path):
     assert {one["name"] for one in record["stages"]} >= {"fetch", "read", "decode"}
 
 
-def test_names_in_json_have_units_and_no_spaces(pack, record):
+def test_names_in_json_have_units_and_no_spaces(record):
     def names(value):
         for key, inner in value.items() if isinstance(value, dict) else ():
             yield key
             yield from names(inner)
 
-    simulated = good("simulate", pack, "--ranks", "1", "--batch", "8", "--seconds", "1", "--json")
-    for name in (*names(record), *names(simulated.json())):
+    for name in names(record):
         assert name.replace("_", "").isalnum(), name
     assert not {"p50", "read", "first_batch", "latency", "step"} & (
         set(names(record)) - set(record[READING]))

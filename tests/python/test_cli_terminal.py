@@ -60,7 +60,7 @@ def test_doctor_shows_a_bar_and_removes_it(place):
     assert "measuring how fast samples are read" in text
     assert f"{BOLD}wait for a batch{NONE}" in text
     rows = Screen(text).lines()
-    assert rows[0].startswith("pack ")
+    assert rows[0].startswith("samples per second ")
     assert not any("[" in row or "measuring" in row for row in rows)
 
 
@@ -179,7 +179,7 @@ def test_ctrl_c_while_stages_are_measured(place):
 
 def test_a_second_ctrl_c_ends_at_once_on_a_fresh_line(place):
     with Terminal(*doctor(place, "2")) as terminal:
-        terminal.wait_for("measuring each")  # this ends before it sees the first one
+        terminal.wait_for("measuring how")  # this ends before it sees the first one
         terminal.keys("\x03")
         terminal.wait_for("^C")
         time.sleep(0.2)

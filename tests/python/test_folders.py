@@ -269,7 +269,7 @@ def test_an_address_that_is_not_there_says_which_part(server, tmp_path, command)
     result = bucket.run(command, bucket.at("in/web-*.tar"), "-o", "p.pen", cwd=tmp_path)
     assert "* is not expanded in an address; name them: penstock " in result.message()
     bucket.good(*advised(result, "p.pen"), cwd=tmp_path)
-    assert bucket.run(command, bucket.at("in/web-{009..013}.tar"), "-o", "q.pen",
+    assert bucket.run(command, bucket.at("in/web-{009..012}.tar"), "-o", "q.pen",
                       cwd=tmp_path).message().startswith(f"{bucket.at('in/web-012.tar')}: no such")
 
 

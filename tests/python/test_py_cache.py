@@ -126,8 +126,8 @@ def test_each_block_is_fetched_once_per_node(server, digest, tmp_path, n):
 
 def test_half_a_cache_serves_half_of_the_blocks(server, tmp_path):
     """Blocks of some size, as real ones have: of small ones indexes would take most of it. All but
-    the last, which also holds the columns, have the same size, so that none fits into what is left
-    when the first one did not."""
+    the last, which also holds the columns, have the same size: none fits into what is left when
+    the first one did not, besides one if that was the last."""
     dice = random.Random(5)
     where = "s3://packs/half.pen"
     with penstock.Writer(where, {"data": "bytes", "label": "i64"}, block_samples=8,
@@ -146,7 +146,7 @@ def test_half_a_cache_serves_half_of_the_blocks(server, tmp_path):
         assert stats["not_stored_full"] > 0
         if epoch:
             assert stats["hits"] / (stats["hits"] + stats["misses"]) >= 0.49
-            assert stats["stored"] == stats["evicted_bytes"] == 0
+            assert stats["stored"] <= 1 and stats["evicted_bytes"] == 0
     sizes = sorted(file.stat().st_size for file in entries(tmp_path / "cache"))
     assert sizes[-1] < 1.05 * sizes[0]
     assert sum(file.stat().st_size for file in entries(tmp_path / "cache", "")) <= total // 2

@@ -110,7 +110,7 @@ if __name__ == "__main__":
 import pytest  # noqa: E402
 from example_tools import run  # noqa: E402
 
-SIMULATIONS = ("how-to/size-a-node.md", "how-to/team-cache.md", "explanation/simulator.md")
+SIMULATIONS = ("how-to/size-a-node.md", "how-to/s3.md", "explanation/simulator.md")
 
 
 def simulations(page):

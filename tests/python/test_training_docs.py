@@ -57,7 +57,7 @@ def test_what_is_on_the_page_runs(folder, capsys):
     assert tuple(scope["image"].shape) == (16, 3, 224, 224)
     cache = "{} blocks from the bucket, {} from the cache\n"
     assert re.match(rf"\d+\n{cache.format('[1-9]', 0)}{cache.format(0, '[1-9]')}", printed), printed
-    assert re.search(r"^bottleneck +\w+", printed, re.M), printed
+    assert re.search(r"^Bottleneck: \w+", printed, re.M), printed
 
 
 def test_the_server_of_the_page_takes_a_pack(tmp_path):

@@ -250,16 +250,15 @@ def test_plugin_is_another_library(videos, tmp_path):
                      "the function pen_video_plugin")
 
 
-@pytest.mark.parametrize("head", ["sizeof plugin, 2", "8, 1"])
-def test_plugin_of_another_release(head, videos, tmp_path):
+def test_plugin_of_another_release(videos, tmp_path):
     source, library = tmp_path / "other.c", tmp_path / "other.so"
     source.write_text("#include <penstock/video.h>\n"
-                      f"static const PenVideoPlugin plugin = {{{head}}};\n"
+                      "static const PenVideoPlugin plugin = {.abi = 2};\n"
                       "const PenVideoPlugin *pen_video_plugin(void) { return &plugin; }\n")
     run("gcc", "-shared", "-fPIC", "-I", ROOT / "include", "-o", library, source)
     (error,) = use(videos, tmp_path, library).errors
-    assert error == (f"-10 {library}: expected a video decoder with interface 1, found "
-                     f"{head[-1]}; install the video decoder of the same release as penstock")
+    assert error == (f"-10 {library}: expected a video decoder with interface 1, found 2; install "
+                     "the video decoder of the same release as penstock")
 
 
 def test_version_reports_the_plugin():
