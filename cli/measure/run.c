@@ -64,7 +64,7 @@ static int one_pass(CliRun *run, const char *stage, double end, PenError *reterr
                                               .seconds = run->seconds - (end - start),
                                               .total_seconds = run->seconds});
         int r = next_batch(run, start, &batch, reterr);
-        if (r != PEN_OK)
+        if (!batch)
             return r;
         double got = now();
         if (run->n_waits < MAX_WAITS)

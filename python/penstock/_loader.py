@@ -24,7 +24,6 @@ from . import (
     _pipeline,
     _python,
     _remote,
-    _report,
     _spans,
     _stats,
     _subset,
@@ -751,6 +750,8 @@ class Loader:
 
         ranks  the stats() or stats()["epoch"] of all ranks, to find the rank that others wait for
         """
+        from . import _report  # not needed before somebody asks
+
         text = _report.text(self._counters.diagnosis())
         return text if ranks is None else text + _report.of_ranks(ranks)
 

@@ -39,8 +39,9 @@ def test_import_brings_neither_numpy_nor_torch():
     assert done.stdout == "[]\n1\n", done.stderr
 
 
+@pytest.mark.alone
 @pytest.mark.skipif(SANITIZED, reason="sanitizers take their time")
-def test_import_takes_less_time_than_that_of_asyncio(tmp_path):
+def test_import_takes_about_as_long_as_that_of_asyncio(tmp_path):
     """docs/how-to/release.md has the times. If the machine is busy here, both take longer."""
     # As installed: with its modules compiled, which some machines forbid by default.
     environment = {**os.environ, "PYTHONPYCACHEPREFIX": str(tmp_path)}
@@ -52,7 +53,7 @@ def test_import_takes_less_time_than_that_of_asyncio(tmp_path):
             code += "print(time.process_time() - start)"
             found.append(float(run_python(code, env=environment).stdout))
     own, other = (min(found) for found in times.values())
-    assert own < other, times
+    assert own < 1.5 * other, times
 
 
 def child_seconds():
@@ -101,7 +102,7 @@ def test_command_is_the_program(tmp_path):
     write_pack(penstock, tmp_path / "a.pen", 3)
     done = command("info", tmp_path / "a.pen")
     assert done.returncode == 0 and "a.pen" in done.stdout, done.stderr
-    assert command("--version").stdout.startswith(f"penstock {penstock.__version__} ")
+    assert command("--version").stdout == f"penstock {penstock.__version__}\n"
     wrong = command("inof", tmp_path / "a.pen")
     assert wrong.returncode == 2 and "did you mean info" in wrong.stderr
 

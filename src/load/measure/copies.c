@@ -52,7 +52,9 @@ int pen__copies_measure(uint32_t threads, uint64_t memory_bytes, double seconds,
     uint64_t all = PEN_MIN((uint64_t)ALL_BYTES, memory_bytes / MEMORY_PART);
     Copier *copiers = pen__alloc_array(threads, sizeof *copiers);
     PenTeamWork work = {.name = "pen-copy", .run = copy, .ctx = copiers};
-    int r = copiers ? PEN_OK : pen__fail_memory(reterr, WHERE, "threads");
+    int r = PEN_OK;
+    if (!copiers)
+        return pen__fail_memory(reterr, WHERE, "threads");
     *ret = 0;
     for (int round = 0; round < ROUNDS && r == PEN_OK; round++) {
         double sum = 0;
